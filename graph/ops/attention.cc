@@ -162,7 +162,7 @@ class AttentionLowering {
     if (!node_.Has(kMask)) return OkStatus();
     const std::vector<Expr>& mask = node_.Shape(kMask);
     if (!node_.Type(kMask).is_bool() && !node_.Type(kMask).is_float()) {
-      return node_.NotSupported("a mask of type {}", ToString(node_.Type(kMask)));
+      return node_.NotSupported("a mask of type {} is not supported", ToString(node_.Type(kMask)));
     }
     const Expr targets[] = {query_.batch, Expr(query_.heads), query_.length};
     bool fits = !mask.empty() && mask.size() <= 4;

@@ -83,7 +83,8 @@ Status LowerBatchNormalization(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(CheckChannelParameters(node));
   if (trains) return NormalizeBatch(node);
   for (size_t i = 1; i < node.node().outputs.size(); ++i) {
-    if (node.Wants(i)) return node.NotSupported("output {}, which only training has", i);
+    if (node.Wants(i))
+      return node.NotSupported("output {}, which only training has, is not supported", i);
   }
   const std::vector<Expr>& shape = node.Shape(0);
   DType computed = AccumulationType(node.Type(0));

@@ -406,7 +406,7 @@ Status LowerDropout(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(1, 3));
   const Tensor* training = node.Constant(2);
   if (node.Has(2) && (!training || ElementAsInt(*training, 0) != 0)) {
-    return node.NotSupported("training mode");
+    return node.NotSupported("training mode is not supported");
   }
   const std::vector<Expr>& shape = node.Shape(0);
   std::vector<Axis> axes = node.Axes(shape);

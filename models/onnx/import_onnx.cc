@@ -15,6 +15,16 @@
 namespace tcc {
 namespace {
 
+// Says what an input is whose type is not a tensor's.
+std::string_view WhatIsNoTensor(const onnxpb::Type& type) {
+  if (type.has_sequence_type()) return "is a sequence, which is not supported";
+  if (type.has_optional_type()) return "is an optional, which is not supported";
+  if (type.has_map_type()) return "is a map, which is not supported";
+  if (type.has_sparse_tensor_type()) return "is a sparse tensor, which is not supported";
+  if (type.has_opaque_type()) return "is opaque, which is not supported";
+  return "has no type in the model";
+}
+
 // The main graph: what is asked for, of what shapes, and which of the inputs are bound.
 class Importer {
  public:
@@ -90,7 +100,8 @@ class Importer {
   Status AddInputs() {
     for (const onnxpb::ValueInfo* input : inputs_) {
       if (!input->type().has_tensor_type()) {
-        return Unsupported("input '{}' is no tensor", input->name());
+        return Unsupported("input '{}' {}; expected a tensor", input->name(),
+                           WhatIsNoTensor(input->type()));
       }
     }
     TCC_RETURN_IF_ERROR(shapes_.ReadInputs(inputs_, live_.names));

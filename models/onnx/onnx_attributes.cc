@@ -131,7 +131,8 @@ StatusOr<std::map<std::string, Attribute>> ReadAttributes(onnxpb::Node& node, co
   std::set<std::string> seen;
   for (onnxpb::Attribute& proto : *node.mutable_attribute()) {
     const OnnxAttribute* row = FindAttribute(op, proto.name(), opset);
-    if (row == nullptr) return Unsupported("{}: attribute '{}'", where, proto.name());
+    if (row == nullptr)
+      return Unsupported("{}: attribute '{}' is not supported", where, proto.name());
     std::string what = fmt::format("{}: attribute '{}'", where, proto.name());
     if (!seen.insert(proto.name()).second) return InvalidInput("{} is given twice", what);
     if (!proto.ref_attr_name().empty()) {

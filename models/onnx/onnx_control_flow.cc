@@ -345,7 +345,7 @@ class ControlFlowImporter {
   Status ImportBatchedScan() {
     TCC_ASSIGN_OR_RETURN(OnnxBody * proto, Body("body"));
     if (inputs_.empty()) return InvalidInput("has no input");
-    if (inputs_[0] != kNoValue) return Unsupported("input 'sequence_lens'");
+    if (inputs_[0] != kNoValue) return Unsupported("input 'sequence_lens' is not supported");
     inputs_.erase(inputs_.begin());
     TCC_ASSIGN_OR_RETURN(size_t scans, CountScanInputs(0));
     size_t carried = inputs_.size() - scans;

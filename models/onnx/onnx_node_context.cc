@@ -92,4 +92,10 @@ Status OnnxNodeContext::NotSupported(const std::string& what) const {
   return Unsupported("node '{}' ({}): {}", node.name, op_, what);
 }
 
+Status OnnxNodeContext::IsForTraining(const std::string& what) const {
+  return NotSupported(what +
+                      " is not supported; expected a model that was exported for inference (in "
+                      "PyTorch after model.eval())");
+}
+
 }  // namespace tcc

@@ -49,7 +49,7 @@ Status NormalizeCast(OnnxNodeContext& context) {
   std::optional<DType> dtype =
       to < 0 || to > INT32_MAX ? std::nullopt : FromOnnxType(static_cast<int32_t>(to));
   if (!dtype) {
-    return context.NotSupported(fmt::format("cast to ONNX's element type {}", OnnxTypeName(to)));
+    return UnsupportedType(fmt::format("node '{}' (Cast)", context.node.name), to);
   }
   return CastTo(context, *dtype);
 }
@@ -78,7 +78,8 @@ Status NormalizeConstantOfShape(OnnxNodeContext& context) {
     return context.Invalid(fmt::format("value is {}; expected one element", ToString(value)));
   }
   if (value.dtype.is_storage_only()) {
-    return context.NotSupported(fmt::format("value of type {}", ToString(value.dtype)));
+    return context.NotSupported(
+        fmt::format("value of type {} is not supported", ToString(value.dtype)));
   }
   context.graph.values[context.node.outputs[0]].dtype = value.dtype;
   return OkStatus();
@@ -92,7 +93,7 @@ Status NormalizeDropout(OnnxNodeContext& context) {
     bool off = training && training->bytes.size() == 1 && training->bytes[0] == 0;
     bool keeps_all =
         ratio && ElementCount(ratio->shape).value_or(0) == 1 && ElementAsDouble(*ratio, 0) == 0;
-    if (!off && !keeps_all) return context.NotSupported("dropout in training mode");
+    if (!off && !keeps_all) return context.IsForTraining("dropout in training mode");
   }
   node.inputs.resize(1);
   if (node.outputs.size() < 2) return OkStatus();

@@ -53,6 +53,8 @@ class OnnxNodeContext {
   // Errors name the node and the operator that the model has, whatever the node has become.
   Status Invalid(const std::string& what) const;
   Status NotSupported(const std::string& what) const;
+  // Refuses a node that `what` ("dropout in training mode") makes one of training.
+  Status IsForTraining(const std::string& what) const;
 
  private:
   std::string_view op_;

@@ -202,7 +202,7 @@ Status RefuseInputs(const OnnxNodeContext& context,
                     std::initializer_list<std::pair<size_t, const char*>> inputs) {
   for (auto [index, name] : inputs) {
     if (context.HasInput(index)) {
-      return context.NotSupported(fmt::format("input {} ({}); expected none", index, name));
+      return context.NotSupported(fmt::format("input {} ({}) is not supported", index, name));
     }
   }
   return OkStatus();
@@ -297,7 +297,7 @@ Status NormalizeMultiHeadAttention(OnnxNodeContext& context) {
   bool has_bias = context.HasInput(kProjectionBias);
   bool is_packed = operands[2] == kNoValue;
   if (is_packed && has_bias) {
-    return context.NotSupported("input 3 (bias) with packed keys and values");
+    return context.NotSupported("input 3 (bias) with packed keys and values is not supported");
   }
   if (operands[1] == kNoValue) {
     operands = Unpacked(write, operands[0], 3);
@@ -305,7 +305,9 @@ Status NormalizeMultiHeadAttention(OnnxNodeContext& context) {
     Ids parts = Unpacked(write, operands[1], 2);
     operands = {operands[0], parts[0], parts[1]};
   } else if (KnownRank(context.graph, operands[1]) == 4u) {
-    if (has_bias) return context.NotSupported("input 3 (bias) with keys of 4 dimensions");
+    if (has_bias) {
+      return context.NotSupported("input 3 (bias) with keys of 4 dimensions is not supported");
+    }
     for (size_t i : {1, 2}) operands[i] = write.Packed(operands[i]);
   }
   if (has_bias) {

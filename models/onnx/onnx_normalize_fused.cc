@@ -177,7 +177,8 @@ Status NormalizeFusedGemm(OnnxNodeContext& context) {
   for (size_t i = 0; i < ParameterCount(*row); ++i) {
     auto entry = given.find(std::string(row->parameters[i]));
     if (entry == given.end()) {
-      return context.NotSupported(fmt::format("attribute 'activation' is '{}'", name));
+      return context.NotSupported(
+          fmt::format("attribute 'activation' is '{}', which is not supported", name));
     }
     parameters[i] = entry->second.value_or(parameters[i]);
   }

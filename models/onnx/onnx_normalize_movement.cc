@@ -11,7 +11,8 @@ Status NormalizeEyeLike(OnnxNodeContext& context) {
     std::optional<DType> dtype =
         code < 0 || code > INT32_MAX ? std::nullopt : FromOnnxType(static_cast<int32_t>(code));
     if (!dtype || dtype->is_storage_only()) {
-      return context.NotSupported(fmt::format("ONNX's element type {}", OnnxTypeName(code)));
+      return context.NotSupported(
+          fmt::format("element type {} is not supported", OnnxTypeName(code)));
     }
     type = *dtype;
   }

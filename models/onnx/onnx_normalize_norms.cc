@@ -14,7 +14,7 @@ Status NormalizeStashType(OnnxNodeContext& context) {
   std::optional<DType> type =
       number < 0 || number > INT32_MAX ? std::nullopt : FromOnnxType(static_cast<int32_t>(number));
   if (!type || !type->is_float()) {
-    return context.NotSupported(fmt::format("stash_type {}", number));
+    return context.NotSupported(fmt::format("stash_type {} is not supported", number));
   }
   context.node.attributes["stash_type"] = ToString(*type);
   for (size_t i = 1; i < context.node.outputs.size(); ++i) {
@@ -100,7 +100,7 @@ Status NormalizeBatchNormalization(OnnxNodeContext& context) {
   for (size_t i = 1; i < node.outputs.size(); ++i) wants_more |= node.outputs[i] != kNoValue;
   if (context.opset < 14) {
     bool training = context.opset < 7 ? node.Int("is_test", 0) == 0 : wants_more;
-    if (training) return context.NotSupported("training before opset 14");
+    if (training) return context.IsForTraining("training before opset 14");
     node.attributes.erase("is_test");
   }
   if (node.Int("training_mode", 0) != 0) return OkStatus();
@@ -167,7 +167,8 @@ Status NormalizeRMSNormalization(OnnxNodeContext& context) {
 // Moves the positions, the second input in com.microsoft, to the end.
 Status NormalizeRotaryEmbeddingOfMicrosoft(OnnxNodeContext& context) {
   std::optional<double> scale = context.TakeFloat("scale");
-  if (scale && *scale != 1) return context.NotSupported(fmt::format("scale {}", *scale));
+  if (scale && *scale != 1)
+    return context.NotSupported(fmt::format("scale {} is not supported; expected 1", *scale));
   std::vector<ValueId>& inputs = context.node.inputs;
   std::rotate(inputs.begin() + 1, inputs.begin() + 2, inputs.end());
   return OkStatus();

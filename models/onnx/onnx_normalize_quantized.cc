@@ -77,7 +77,7 @@ void BecomeRounding(OnnxNodeContext& context, ValueId value, ValueId zero, DType
 // One scale, or one a channel as [M, 1, ...], which broadcasts over `spatial` dimensions.
 StatusOr<ValueId> ScaleOfChannels(OnnxNodeContext& context, ValueId scale, size_t spatial) {
   std::optional<size_t> rank = KnownRank(context.graph, scale);
-  if (!rank) return context.NotSupported("a scale that is computed");
+  if (!rank) return context.NotSupported("a scale that is computed is not supported");
   if (*rank == 0) return scale;
   std::vector<int64_t> axes;
   for (size_t d = 0; d < spatial; ++d) axes.push_back(static_cast<int64_t>(d) + 1);
@@ -88,7 +88,7 @@ StatusOr<ValueId> ScaleOfChannels(OnnxNodeContext& context, ValueId scale, size_
 // The scale of the left operand of a product: one number, one a row, or one a row of each matrix.
 StatusOr<ValueId> ScaleOfRows(OnnxNodeContext& context, ValueId scale) {
   std::optional<size_t> rank = KnownRank(context.graph, scale);
-  if (!rank) return context.NotSupported("a scale that is computed");
+  if (!rank) return context.NotSupported("a scale that is computed is not supported");
   bool one = *rank == 0 || IsConstant(context.graph.value(scale).shape[0], 1);
   if (*rank != 1 || one) return scale;
   return context.Emit(OpKind::kUnsqueeze, {scale, context.AddInts("axes", {1})}, {},
@@ -103,7 +103,7 @@ StatusOr<std::optional<DType>> TakeType(OnnxNodeContext& context, const std::str
   std::optional<DType> dtype =
       number < 0 || number > INT32_MAX ? std::nullopt : FromOnnxType(static_cast<int32_t>(number));
   if (!dtype) {
-    return context.NotSupported(fmt::format("{} {}", key, OnnxTypeName(number)));
+    return context.NotSupported(fmt::format("{} {} is not supported", key, OnnxTypeName(number)));
   }
   return dtype;
 }
@@ -217,7 +217,8 @@ Status NormalizeQLinearConv(OnnxNodeContext& context) {
   TCC_RETURN_IF_ERROR(NormalizeConvOf(context, 3));
   Node& node = context.node;
   size_t spatial = node.Ints("strides").size();
-  if (spatial == 0) return context.NotSupported("a weight that is computed, without kernel_shape");
+  if (spatial == 0)
+    return context.NotSupported("a weight that is computed is not supported without kernel_shape");
   Quantized x = InputTriple(context, 0);
   Quantized w = InputTriple(context, 3);
   ValueId y_scale = node.inputs[6];

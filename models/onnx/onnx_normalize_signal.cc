@@ -67,7 +67,7 @@ StatusOr<DType> OutputType(const OnnxNodeContext& context) {
   auto code = static_cast<int32_t>(context.node.Int("output_datatype", 1));
   std::optional<DType> type = FromOnnxType(code);
   if (type && !type->is_storage_only() && !type->is_bool()) return *type;
-  return context.NotSupported(fmt::format("ONNX's element type {}", OnnxTypeName(code)));
+  return context.NotSupported(fmt::format("element type {} is not supported", OnnxTypeName(code)));
 }
 
 void BecomeCast(OnnxNodeContext& context, ValueId x, DType type) {

@@ -242,12 +242,13 @@ std::string OnnxTypeName(int64_t type) {
   return fmt::format("{} ({})", kOnnxNames[type], type);
 }
 
-Status UnsupportedType(const std::string& what, int32_t type) {
+Status UnsupportedType(const std::string& what, int64_t type) {
   std::string known;
   for (const TypeRow& row : kTypes) {
     known += (known.empty() ? "" : ", ") + std::string(kOnnxNames[row.onnx]);
   }
-  return Unsupported("{}: element type {}; supported are {}", what, OnnxTypeName(type), known);
+  return Unsupported("{}: element type {} is not supported; supported are {}", what,
+                     OnnxTypeName(type), known);
 }
 
 StatusOr<Tensor> ReadOnnxTensor(onnxpb::Tensor& proto, const std::string& what, ExternalData& files,

@@ -18,7 +18,7 @@ int32_t ToOnnxType(DType dtype);
 // number.
 std::string OnnxTypeName(int64_t type);
 // Returns Unimplemented, naming the type and listing the supported ones. `what` begins the message.
-Status UnsupportedType(const std::string& what, int32_t type);
+Status UnsupportedType(const std::string& what, int64_t type);
 
 struct TensorLimits {
   int64_t max_bytes = 0;  // of one tensor

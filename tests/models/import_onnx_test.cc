@@ -370,6 +370,20 @@ TEST_CASE("extents that cannot be are refused", "[models][import][hostile]") {
   CHECK(Import(spec).status().code() == absl::StatusCode::kUnimplemented);
 }
 
+TEST_CASE("an input that is no tensor is called what it is", "[models][import]") {
+  const std::pair<int, std::string> kinds[] = {
+      {4, "a sequence"}, {5, "a map"}, {8, "a sparse tensor"}, {9, "an optional"}};
+  ModelSpec spec = AddRelu();
+  for (const auto& [field, kind] : kinds) {
+    spec.inputs = {Wire().Bytes(1, "x").Sub(2, Wire().Sub(field, Wire()))};
+    CHECK(Import(spec).status().code() == absl::StatusCode::kUnimplemented);
+    CHECK_THAT(ErrorOf(spec),
+               Contains("input 'x' is " + kind + ", which is not supported; expected a tensor"));
+  }
+  spec.inputs = {Wire().Bytes(1, "x")};
+  CHECK_THAT(ErrorOf(spec), Contains("input 'x' has no type in the model; expected a tensor"));
+}
+
 TEST_CASE("initializers that are also graph inputs are constants", "[models][import]") {
   ModelSpec spec = AddRelu();
   spec.inputs.push_back(InputOf("w", kOnnxFloat, {"3"}));
