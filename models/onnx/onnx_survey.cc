@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <span>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "models/onnx/onnx_attributes.h"
 #include "models/onnx/onnx_bodies.h"
@@ -14,6 +17,7 @@ namespace tcc {
 namespace {
 
 constexpr size_t kNodesNamed = 3;
+constexpr int kNoNode = -1;
 
 // Returns 0 if the model imports no default opset, which is valid if all its operators are of other
 // domains.
@@ -49,6 +53,7 @@ class Surveyor {
                          &function);
     }
     Visit(model_.graph(), bodies, survey_.opset, true);
+    node_ = kNoNode;
     // Functions without a call are not looked at.
     TCC_RETURN_IF_ERROR(VisitCalled(called_));
     in_branch_ = true;
@@ -56,6 +61,8 @@ class Surveyor {
     if (needs_opset_) {
       return InvalidInput("the model imports no opset of the default domain");
     }
+    survey_.outputs = model_.graph().output_size();
+    survey_.supported_outputs = SupportedOutputs(bodies);
     return std::move(survey_);
   }
 
@@ -95,7 +102,9 @@ class Surveyor {
 
   void VisitNodes(const Nodes& nodes, const std::vector<OnnxBodies>& bodies,
                   const OnnxLiveness& live, int64_t opset) {
+    bool is_main = &nodes == &model_.graph().node();
     for (int n = 0; n < nodes.size(); ++n) {
+      if (is_main) node_ = n;
       ++survey_.nodes;
       ++survey_.operators[OperatorName(nodes[n])];
       for (const onnxpb::Attribute& attribute : nodes[n].attribute()) {
@@ -105,6 +114,7 @@ class Surveyor {
       if (live.nodes[n]) VisitLive(nodes[n], bodies[n], opset);
     }
     for (int n = 0; n < nodes.size(); ++n) {
+      if (is_main) node_ = n;
       bool around = in_branch_;
       in_branch_ = around || OperatorName(nodes[n]) == "If";
       for (const OnnxBody& body : bodies[n]) {
@@ -137,7 +147,34 @@ class Surveyor {
     }
   }
 
+  // Follows the results of the refused nodes through all that read them.
+  std::vector<std::string> SupportedOutputs(const std::vector<OnnxBodies>& bodies) const {
+    if (refused_.empty() || refused_.contains(kNoNode)) return {};
+    const Nodes& nodes = model_.graph().node();
+    std::unordered_map<std::string, std::vector<int>> readers;
+    for (int n = 0; n < nodes.size(); ++n) {
+      for (const std::string& name : NamesRead(nodes[n], bodies[n])) readers[name].push_back(n);
+    }
+    std::unordered_set<std::string> lost;
+    std::vector<int> pending(refused_.begin(), refused_.end());
+    while (!pending.empty()) {
+      const onnxpb::Node& node = nodes[pending.back()];
+      pending.pop_back();
+      for (const std::string& output : node.output()) {
+        if (output.empty() || !lost.insert(output).second) continue;
+        const std::vector<int>& next = readers[output];
+        pending.insert(pending.end(), next.begin(), next.end());
+      }
+    }
+    std::vector<std::string> kept;
+    for (const onnxpb::ValueInfo& output : model_.graph().output()) {
+      if (!lost.contains(output.name())) kept.push_back(output.name());
+    }
+    return kept;
+  }
+
   void Report(const std::string& what, const std::string& node) {
+    refused_.insert(node_);
     auto [entry, added] = index_.emplace(what, survey_.unsupported.size());
     if (added) survey_.unsupported.push_back({.what = what, .count = 0, .nodes = {}});
     UnsupportedOperator& op = survey_.unsupported[entry->second];
@@ -149,6 +186,8 @@ class Surveyor {
   const onnxpb::Model& model_;
   OnnxSurvey survey_;
   bool needs_opset_ = false;
+  int node_ = kNoNode;     // the node of the main graph that is looked at, with its bodies
+  std::set<int> refused_;  // nodes of the main graph; kNoNode for what is not part of one
   std::map<std::string, const onnxpb::Function*> functions_;
   std::set<const onnxpb::Function*> visited_;
   std::vector<const onnxpb::Function*> called_;
@@ -206,6 +245,12 @@ Status RefuseUnsupported(const OnnxSurvey& survey) {
     text += fmt::format("\n  {}: {} node{}: '{}'{}", op.what, op.count, op.count == 1 ? "" : "s",
                         fmt::join(op.nodes, "', '"),
                         op.count > static_cast<int64_t>(op.nodes.size()) ? ", ..." : "");
+  }
+  if (const auto& kept = survey.supported_outputs; !kept.empty()) {
+    std::span<const std::string> named(kept.data(), std::min(kept.size(), kNodesNamed));
+    text += fmt::format("\n  {} of the model's {} outputs need{} none of them: '{}'{}", kept.size(),
+                        survey.outputs, kept.size() == 1 ? "s" : "", fmt::join(named, "', '"),
+                        named.size() < kept.size() ? ", ..." : "");
   }
   return Unsupported("{} of the model's {} nodes are not supported:{}", nodes, survey.nodes, text);
 }

@@ -35,6 +35,10 @@ struct OnnxSurvey {
   std::set<std::string> external_files;
   // The unsupported operators by first occurrence; nodes that no result needs do not count.
   std::vector<UnsupportedOperator> unsupported;
+  int64_t outputs = 0;
+  // The outputs that need no unsupported operator, where there is one; empty too if that cannot be
+  // said of outputs: a function has it, or the model as a whole is unsupported.
+  std::vector<std::string> supported_outputs;
 };
 
 // Surveys a model; `bodies` are those of the main graph's nodes, moved out of them.
