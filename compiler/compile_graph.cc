@@ -10,6 +10,7 @@
 #include "compiler/kernels.h"
 #include "compiler/memory_need.h"
 #include "compiler/prepare_weights.h"
+#include "graph/passes/fractional_resizes.h"
 #include "graph/passes/graph_pipeline.h"
 #include "graph/passes/infer_shapes.h"
 #include "graph/variants/alias_parts.h"
@@ -53,6 +54,7 @@ StatusOr<Artefact> CompileGraph(Graph graph, const CompileOptions& options) {
     for (const std::string& line : ContradictedShapes(graph, output_names, declared)) {
       options.warn(line);
     }
+    for (const std::string& line : FractionalResizes(graph)) options.warn(line);
   }
   TCC_RETURN_IF_ERROR(CheckWeightMemory(graph));
   // The artefact may be for a larger machine.

@@ -6,15 +6,12 @@
 using namespace tcc::onnx_bytes;
 using Catch::Matchers::Contains;
 
-TEST_CASE("what is odd about a model reaches the logger as warnings", "[api]") {
-  Wire graph = Wire().Bytes(2, "odd");
-  graph.Sub(1, NodeOf({.op = "Relu", .inputs = {"x"}, .outputs = {"y"}}));
-  graph.Sub(11, InputOf("x", kOnnxFloat, {"2", "3"}));
-  graph.Sub(11, InputOf("unused", kOnnxFloat, {"N", "3"}));
-  graph.Sub(12, InputOf("y", kOnnxFloat, {"3", "2"}));
+namespace {
+
+// Compiles and returns the warnings.
+std::vector<std::string> WarningsOf(const Wire& graph) {
   std::string model =
       Wire().Varint(1, 8).Sub(7, graph).Sub(8, Wire().Bytes(1, "").Varint(2, 17)).bytes;
-
   std::vector<std::string> warnings;
   tcc::CompileOptions options;
   options.logger = [&](tcc::LogLevel level, std::string_view message) {
@@ -23,7 +20,35 @@ TEST_CASE("what is odd about a model reaches the logger as warnings", "[api]") {
   tcc::Result<tcc::Artefact> artefact = tcc::Compile(AsSpan(model), options);
   INFO(artefact.status().message());
   REQUIRE(artefact.ok());
+  return warnings;
+}
+
+}  // namespace
+
+TEST_CASE("what is odd about a model reaches the logger as warnings", "[api]") {
+  Wire graph = Wire().Bytes(2, "odd");
+  graph.Sub(1, NodeOf({.op = "Relu", .inputs = {"x"}, .outputs = {"y"}}));
+  graph.Sub(11, InputOf("x", kOnnxFloat, {"2", "3"}));
+  graph.Sub(11, InputOf("unused", kOnnxFloat, {"N", "3"}));
+  graph.Sub(12, InputOf("y", kOnnxFloat, {"3", "2"}));
+  std::vector<std::string> warnings = WarningsOf(graph);
   REQUIRE(warnings.size() == 2);
   CHECK_THAT(warnings[0], Contains("nothing reads input 'unused'; its shape becomes 1x3"));
   CHECK(warnings[1] == "output 'y' is declared as 3x2; its node gives 2x3");
+}
+
+TEST_CASE("a resize that other runtimes place otherwise reaches the logger as a warning", "[api]") {
+  Wire graph = Wire().Bytes(2, "resize");
+  graph.Sub(
+      1, NodeOf({.op = "Resize",
+                 .inputs = {"x", "", "scales"},
+                 .outputs = {"y"},
+                 .attributes = {StringAttr("mode", "linear"),
+                                StringAttr("coordinate_transformation_mode", "align_corners")}}));
+  graph.Sub(5, Floats("scales", {2}, {1, 1.5}));
+  graph.Sub(11, InputOf("x", kOnnxFloat, {"2", "5"}));
+  graph.Sub(12, InputOf("y", kOnnxFloat, {"2", "7"}));
+  std::vector<std::string> warnings = WarningsOf(graph);
+  REQUIRE(warnings.size() == 1);
+  CHECK_THAT(warnings[0], Contains("node 'y' (Resize): scale 1.5 times extent 5 is 7.5"));
 }

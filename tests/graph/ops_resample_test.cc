@@ -1,6 +1,8 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "graph/passes/fractional_resizes.h"
+#include "graph/passes/infer_shapes.h"
 #include "tests/graph/one_node.h"
 
 using namespace tcc;
@@ -157,4 +159,43 @@ TEST_CASE("a place that rounding moved from the middle of two is still in the mi
   // 3.5 - 2e-7 and 6.5 + 5e-7 in f32.
   CHECK(PlacesBy(2.0F / 7, 7, "asymmetric", "round_prefer_ceil") == Doubles{0, 4});
   CHECK(PlacesBy(19.0F / 14, 14, "half_pixel", "round_prefer_floor")[9] == 6);
+}
+
+TEST_CASE("a resize by scales that other runtimes place otherwise is warned of",
+          "[lower][resize]") {
+  auto warnings = [](const char* mode, const std::vector<int64_t>& shape, const Doubles& scales,
+                     const Ints& axes) {
+    TestGraph builder;
+    ValueId x = builder.Input("x", kFloat32, shape);
+    auto count = static_cast<int64_t>(scales.size());
+    ValueId by = builder.Constant("scales", F32({count}, scales));
+    Attributes attributes = {{"mode", std::string("linear")},
+                             {"coordinate_transformation_mode", std::string(mode)}};
+    if (!axes.empty()) attributes["axes"] = axes;
+    ValueId region = kNoValue;
+    if (std::string(mode) == "tf_crop_and_resize") {
+      Doubles whole(scales.size(), 0);
+      whole.resize(2 * scales.size(), 1);
+      region = builder.Constant("roi", F32({2 * count}, whole));
+    }
+    builder.Output(builder.Add("up", OpKind::kResize, {x, region, by}, attributes));
+    Graph graph = builder.Build();
+    REQUIRE(InferShapes(graph).ok());
+    return FractionalResizes(graph);
+  };
+  for (const char* mode : {"align_corners", "tf_crop_and_resize"}) {
+    INFO(mode);
+    std::vector<std::string> lines = warnings(mode, {2, 5}, {1, 1.5}, {});
+    REQUIRE(lines.size() == 1);
+    CHECK(lines[0].starts_with(
+        "node 'up' (Resize): scale 1.5 times extent 5 is 7.5, no whole number; with " +
+        std::string(mode) + " tcc divides by 6.5, as ONNX's tests do, ONNX Runtime by 6"));
+    CHECK(warnings(mode, {5, 2}, {1.5}, {-2}).size() == 1);
+    CHECK(warnings(mode, {2, 6}, {1, 1.5}, {}).empty());
+    // In f32 neither 1/3 of 9 nor 0.6 of 5 is 3, but for the rounding of the scale.
+    CHECK(warnings(mode, {9, 5}, {1.0 / 3, 0.6}, {}).empty());
+    CHECK(warnings(mode, {3}, {0.5}, {}).empty());  // one place
+    CHECK(warnings(mode, {1}, {2.5}, {}).empty());
+  }
+  CHECK(warnings("half_pixel", {5}, {1.5}, {}).empty());
 }
