@@ -145,7 +145,7 @@ Status NodeLowering::CheckSameTypes() const {
 Status NodeLowering::NotConstant(size_t input, std::string_view what) const {
   if (!Has(input)) return NotSupported("{} is missing", what);
   std::vector<std::string> names;
-  for (ValueId id : InputsBehind(graph_, node_.inputs[input])) {
+  for (ValueId id : InputsBehind(graph_, {node_.inputs[input]})) {
     names.push_back(graph_.value(id).name);
   }
   std::string from = names.empty() ? "" : fmt::format(" from '{}'", fmt::join(names, "', '"));

@@ -126,9 +126,9 @@ std::vector<ValueId> ShapeInputs(const Graph& graph) {
   return Marker(graph).Sweep(/*with_shape_operands=*/true);
 }
 
-std::vector<ValueId> InputsBehind(const Graph& graph, ValueId value) {
+std::vector<ValueId> InputsBehind(const Graph& graph, const std::vector<ValueId>& values) {
   Marker marker(graph);
-  marker.Mark(value);
+  for (ValueId value : values) marker.Mark(value);
   return marker.Sweep(/*with_shape_operands=*/false);
 }
 

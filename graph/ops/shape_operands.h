@@ -12,7 +12,7 @@ namespace tcc {
 // bodies count too.
 std::vector<ValueId> ShapeInputs(const Graph& graph);
 
-// Returns the same for one value.
-std::vector<ValueId> InputsBehind(const Graph& graph, ValueId value);
+// Returns the same for these values in place of all that decide shapes.
+std::vector<ValueId> InputsBehind(const Graph& graph, const std::vector<ValueId>& values);
 
 }  // namespace tcc

@@ -108,7 +108,7 @@ class ControlFlow {
             InvalidInput("{}; the condition is known only when running, so both branches must fit: "
                          "binding what it depends on chooses one",
                          Message(inferred)),
-            node_.inputs[0]);
+            {node_.inputs[0]});
       }
       if (!inferred.ok()) return inferred;
     }
@@ -166,33 +166,40 @@ class ControlFlow {
                        fmt::format(format, std::forward<Args>(args)...));
   }
 
-  // A failure names the model's inputs to bind in place of the body's.
+  // Infers the shapes of a body. A failure names the model's inputs to bind in place of the body's.
   Status InferBody(Graph& body) const {
     Status inferred = InferShapes(body, budget_);
     if (inferred.ok()) return inferred;
     Status status(inferred.code(),
                   fmt::format("body of node '{}': {}", node_.name, Message(inferred)));
+    std::unordered_set<std::string> to_bind;
     for (const WantedOption& wanted : WantedOptions(inferred)) {
-      status = wanted.option == Option::kBinds ? WithBinds(status, CapturedAs(body, wanted.key))
-                                               : WithOption(status, wanted.option, wanted.key);
+      if (wanted.option == Option::kBinds) {
+        to_bind.insert(wanted.key);
+      } else {
+        status = WithOption(status, wanted.option, wanted.key);
+      }
     }
-    return status;
+    return WithBinds(status, CapturedAs(body, to_bind));
   }
 
-  // Returns the operand that is the body's input of this name; kNoValue for an input that changes
-  // with the iterations.
-  ValueId CapturedAs(const Graph& body, const std::string& printable_name) const {
+  // Returns the operands that are inputs of the body with these printable names, but for inputs
+  // that change with the iterations.
+  std::vector<ValueId> CapturedAs(const Graph& body,
+                                  const std::unordered_set<std::string>& names) const {
+    std::vector<ValueId> operands;
     for (size_t i = FirstCaptured(node_), b = FirstCapturedInput(node_); i < node_.inputs.size();
          ++i, ++b) {
-      if (Printable(body.value(body.inputs[b]).name) == printable_name) return node_.inputs[i];
+      if (names.contains(Printable(body.value(body.inputs[b]).name))) {
+        operands.push_back(node_.inputs[i]);
+      }
     }
-    return kNoValue;
+    return operands;
   }
 
-  // Adds the inputs that the operand is computed from as options to bind.
-  Status WithBinds(Status status, ValueId operand) const {
-    if (operand == kNoValue) return status;
-    for (ValueId id : InputsBehind(graph_, operand)) {
+  // Adds the inputs that the operands are computed from as options to bind.
+  Status WithBinds(Status status, const std::vector<ValueId>& operands) const {
+    for (ValueId id : InputsBehind(graph_, operands)) {
       status = WithOption(status, Option::kBinds, graph_.value(id).name);
     }
     return status;
@@ -397,7 +404,7 @@ class ControlFlow {
     return trips;
   }
 
-  // The refusal of a stack whose number of slices is known only when running.
+  // Refuses a stack whose number of slices is known only when running.
   Status UnknownSlices(const std::string& stack) const {
     std::string text = fmt::format("'{}' stacks a slice for each iteration", stack);
     if (!KnownBool(node_.bodies[0], node_.bodies[0].outputs[0])) {

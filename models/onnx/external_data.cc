@@ -72,24 +72,25 @@ StatusOr<SharedBytes> ExternalData::Open(const std::string& location) const {
     bool is_last = i + 1 == parts.size();
     // Without O_NONBLOCK, opening a named pipe would wait for its writer.
     int flags = is_last ? O_RDONLY | O_NONBLOCK : O_PATH | O_DIRECTORY;
-    FileDescriptor next(::openat(at.get(), parts[i].c_str(),
-                                 flags | (no_links ? O_NOFOLLOW : 0) | O_CLOEXEC));
+    FileDescriptor next(
+        ::openat(at.get(), parts[i].c_str(), flags | (no_links ? O_NOFOLLOW : 0) | O_CLOEXEC));
     if (next.get() < 0) {
       Status failed = CannotOpen(location);
       if (!no_links || !IsSymbolicLink(at.get(), parts[i])) return failed;
       const char* what = is_last ? "is" : "is reached through";
-      return WithOption(InvalidInput("external data '{}' {} a symbolic link; links are not followed",
-                                     location, what),
-                        Option::kLinks);
+      return WithOption(
+          InvalidInput("external data '{}' {} a symbolic link; links are not followed", location,
+                       what),
+          Option::kLinks);
     }
     at = std::move(next);
   }
   struct stat info{};
   if (::fstat(at.get(), &info) != 0) return CannotOpen(location);
   if (no_links && S_ISREG(info.st_mode) && info.st_nlink != 1) {
-    return WithOption(InvalidInput("external data '{}' has {} hard links; expected 1", location,
-                                   info.st_nlink),
-                      Option::kLinks);
+    return WithOption(
+        InvalidInput("external data '{}' has {} hard links; expected 1", location, info.st_nlink),
+        Option::kLinks);
   }
   TCC_ASSIGN_OR_RETURN(SharedBytes file, MapDescriptor(at.get(), location));
   if (IsGitLfsPointer(file.bytes)) {
