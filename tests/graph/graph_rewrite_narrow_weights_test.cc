@@ -124,7 +124,8 @@ TEST_CASE("a product with words says what does not fit", "[lower][ops]") {
   CHECK(ErrorOf(node) == "node 'node' (MatMulWords): numbers have 5 bits; expected 4 or 8");
   node.attributes["bits"] = int64_t{8};
   CHECK(ErrorOf(node) ==
-        "node 'node' (MatMulWords): words of 3x5 and scales of 3x5 do not fit an operand of 2x24");
+        "node 'node' (MatMulWords): words of shape 3x5 and scales of 3x5 do not fit an operand of "
+        "2x24");
 }
 
 }  // namespace tcc

@@ -168,7 +168,8 @@ TEST_CASE("zero points of rows and columns are subtracted", "[lower][ops]") {
   CHECK(ValuesOf(ResultOf(node)) == std::vector<double>{2, -3, 2, -3});
   node.inputs[2] = Of(kU8, {3}, {1, 2, 3});
   CHECK(ErrorOf(node) ==
-        "node 'node' (MatMulInteger): zero point 0 has shape 3, which does not fit operand 2x2");
+        "node 'node' (MatMulInteger): zero point 0 has shape 3, which does not fit the operand's, "
+        "2x2");
 }
 
 TEST_CASE("the padding of an integer convolution is its zero point", "[lower][ops][layout]") {
