@@ -1,17 +1,23 @@
 #!/usr/bin/env bash
+# usage: scripts/setup.sh [--only build]
 # Installs what tcc is built and tested with on Debian 12: system packages by apt (the last two are
 # peers that tcc-bench opens), and into build/venv the Python oracles and peers (onnx, ONNX Runtime,
 # OpenVINO), NVRTC, which compiles for GPUs and needs none, and what its results are checked against.
-# It can be run any number of times; what is there already is left alone. Nothing of the product
-# itself needs Python.
+# With --only build it installs what the preset release needs without tests (TCC_TESTS=OFF), and no
+# Python. It can be run any number of times; what is there already is left alone. Nothing of the
+# product itself needs Python.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-packages=(
-  g++ cmake ninja-build git ca-certificates ccache xz-utils
-  llvm-19-dev liblld-19-dev clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev
-  pkg-config zlib1g-dev libzstd-dev liblzma-dev libeigen3-dev libabsl-dev libfmt-dev catch2 libcli11-dev nlohmann-json3-dev
-  libprotobuf-dev protobuf-compiler libssl-dev libsqlite3-dev libonnx-testdata strace
+# clang finds the C++ library that its package depends on; g++ is not needed for that.
+build_packages=(
+  cmake ninja-build clang-19 llvm-19-dev liblld-19-dev
+  zlib1g-dev libzstd-dev liblzma-dev libeigen3-dev libabsl-dev libfmt-dev libcli11-dev nlohmann-json3-dev
+  libprotobuf-dev protobuf-compiler libssl-dev libsqlite3-dev
+)
+test_packages=(
+  g++ git ca-certificates ccache xz-utils clang-format-19 clang-tidy-19 libclang-rt-19-dev
+  pkg-config catch2 libonnx-testdata strace
   python3 python3-venv python3-pip
   libdnnl2 libopenblas0-pthread
 )
@@ -19,6 +25,12 @@ python_packages=(
   numpy==2.4.6 onnx==1.23.2 onnxruntime==1.31.1 openvino==2026.4.1
   nvidia-cuda-nvrtc==13.0.88 nvidia-cuda-nvdisasm==13.2.51 nvidia-cuda-cuobjdump==13.2.51
 )
+
+case "$*" in
+  "") packages=("${build_packages[@]}" "${test_packages[@]}") ;;
+  "--only build") packages=("${build_packages[@]}") python_packages=() ;;
+  *) echo "setup: unexpected '$*'; usage: scripts/setup.sh [--only build]" >&2; exit 2 ;;
+esac
 
 missing=()
 for package in "${packages[@]}"; do
@@ -37,7 +49,8 @@ fi
 # The stamp names the exact versions, so that a changed pin is installed and an unchanged one is not.
 venv=build/venv
 stamp="$venv/installed"
-if [ "$(cat "$stamp" 2>/dev/null)" != "${python_packages[*]}" ]; then
+if [ ${#python_packages[@]} -gt 0 ] &&
+  [ "$(cat "$stamp" 2>/dev/null)" != "${python_packages[*]}" ]; then
   echo "setup: installing ${python_packages[*]} into $venv"
   python3 -m venv "$venv"
   "$venv/bin/pip" install --quiet --disable-pip-version-check "${python_packages[@]}"
