@@ -12,8 +12,8 @@ cd "$(dirname "$0")/.."
 # clang finds the C++ library that its package depends on; g++ is not needed for that.
 build_packages=(
   cmake ninja-build clang-19 llvm-19-dev liblld-19-dev
-  zlib1g-dev libzstd-dev liblzma-dev libeigen3-dev libabsl-dev libfmt-dev libcli11-dev nlohmann-json3-dev
-  libprotobuf-dev protobuf-compiler libssl-dev libsqlite3-dev
+  zlib1g-dev libzstd-dev liblzma-dev libeigen3-dev libabsl-dev libfmt-dev libcli11-dev
+  nlohmann-json3-dev libprotobuf-dev protobuf-compiler libssl-dev libsqlite3-dev
 )
 test_packages=(
   g++ git ca-certificates ccache xz-utils clang-format-19 clang-tidy-19 libclang-rt-19-dev
