@@ -41,7 +41,7 @@ TCC_EXPORT std::string_view ToString(DType dtype);
 // The order of elements in memory. kRowMajor: the last dimension is contiguous, without gaps.
 enum class Layout : std::uint8_t { kRowMajor };
 
-// An input or an output of a module. Compile makes no module with free dimensions yet.
+// An input or an output of a module. Compile gives every dimension a size.
 struct TensorInfo {
   std::string name;
   DType dtype = DType::kFloat32;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """usage: networks.py [--tcc FILE] [--before FILE] [--tune TIME] [--threads 2] [--rounds 5]
-                   [--iterations 10] [--json] M.onnx...
+                   [--iterations 10] [--json] [--machine NAME] M.onnx...
 
 Latency of tcc, ONNX Runtime and OpenVINO on the same models in the same run. The three take turns,
 round by round, so that a busy machine is busy for all of them; each round is one `tcc bench` of
@@ -9,11 +9,14 @@ the rounds' medians; the ratio is tcc's over the faster peer's. Also what compil
 the tcc of an earlier tree, which takes its turns too, and whose artefact is compared. A model that
 OpenVINO cannot read is compared with ONNX Runtime alone. --tune 5m
 tunes each model for so long first; what is compiled with that takes its turns too, is checked against
-the reference, and its gain is the median over rounds of the ratio of both least times. Needs the venv
-that scripts/setup.sh makes.
+the reference, and its gain is the median over rounds of the ratio of both least times. --json prints
+what bench/results/MACHINE/networks.json holds, which README.md shows (scripts/readme_figures.py).
+Needs the venv that scripts/setup.sh makes.
 """
 
 import argparse
+import datetime
+import importlib.metadata
 import json
 import pathlib
 import statistics
@@ -180,6 +183,19 @@ def measure(arguments, model, folder):
     return row
 
 
+def this_cpu():
+    lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+    return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
+
+
+def result(arguments, rows):
+    versions = [f"{name} {importlib.metadata.version(name.replace(' ', '').lower())}"
+                for name in ("ONNX Runtime", "OpenVINO")]
+    return {"machine": f"{arguments.machine or this_cpu()}, {arguments.threads} threads",
+            "date": f"{datetime.date.today()}", "peer": f"the faster of {' and '.join(versions)}",
+            "conditions": "strict", "rows": rows}
+
+
 def told_of_before(row):
     if "before_ms" not in row:
         return ""
@@ -205,6 +221,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--iterations", type=int, default=10)
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--machine", metavar="NAME", help="in place of the CPU's name; with --json")
     arguments = parser.parse_args()
     rows = []
     if not arguments.json:
@@ -221,7 +238,7 @@ def main():
                       f"{row['onnxruntime_ms']:9.2f} ms {openvino} ms "
                       f"{row['ratio']:6.2f}x{told_of_before(row)}{told_of_tuned(row)}", flush=True)
     if arguments.json:
-        json.dump(rows, sys.stdout, indent=2)
+        json.dump(result(arguments, rows), sys.stdout, indent=1)
         print()
 
 
