@@ -183,7 +183,7 @@ constexpr OnnxOp kOps[] = {
     {"Tan", OpKind::kTan, 7, "T>T", kAnyFloat, 1, 1, 1, {}},
     {"Tanh", OpKind::kTanh, 1, "T>T", kAnyFloat, 1, 1, 1, kConsumedInputs},
     {"TensorScatter", OpKind::kTensorScatter, 24, "TTI>T", kAnyType, 2, 3, 1, kTensorScatter},
-    {"ThresholdedRelu", OpKind::kThresholdedRelu, 10, "T>T", kAnyFloat, 1, 1, 1, kAlpha1},
+    {"ThresholdedRelu", OpKind::kThresholdedRelu, 1, "T>T", kAnyFloat, 1, 1, 1, kAlpha1},
     {"Tile", OpKind::kTile, 6, "TI>T", kAnyType, 2, 2, 1, {}},
     {"TopK", OpKind::kTopK, 1, "TI>TI", kNumber, 1, 2, 2, kTopK, NormalizeTopK},
     {"Transpose", OpKind::kTranspose, 1, "T>T", kAnyType, 1, 1, 1, kTranspose},

@@ -191,7 +191,9 @@ class TensorReader {
       if constexpr (std::is_signed_v<T>) {
         T half = T{1} << (width * 8 - 1);
         if (dtype_.is_signed_integer()) return value >= -half && value < half;
-        return value >= 0 && value / 2 < half;
+        // ONNX 1.16 wrote the bytes of two int4 as signed ones, all others as unsigned ones.
+        T least = dtype_.code() == DTypeCode::kInt4 ? -half : 0;
+        return value >= least && value / 2 < half;
       } else {
         return value >> (width * 8) == 0;
       }

@@ -83,6 +83,15 @@ TEST_CASE("raw data is read for every width", "[models][tensor]") {
   CHECK(empty->bytes.empty());
 }
 
+TEST_CASE("pairs of int4 that ONNX 1.16 wrote as negative bytes are read", "[models][tensor]") {
+  Wire pairs = BareTensor("w", kOnnxInt4, {5});
+  for (int64_t pair : {16, -57, 8}) pairs.Varint(5, static_cast<uint64_t>(pair));
+  StatusOr<Tensor> tensor = Read(pairs);
+  REQUIRE(tensor.status() == OkStatus());
+  CHECK(std::vector<uint8_t>(tensor->bytes.begin(), tensor->bytes.end()) ==
+        std::vector<uint8_t>{16, 199, 8});
+}
+
 TEST_CASE("a tensor that does not hold what it says is refused by name",
           "[models][tensor][hostile]") {
   CHECK_THAT(ErrorOf(RawTensor("w", kOnnxFloat, {3}, std::string(11, 'x'))),
