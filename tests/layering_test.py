@@ -144,6 +144,7 @@ TABLES = set()
 
 SOURCE = re.compile(r"\.(cc|h|inc)$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
+TEST_CASE = re.compile(r'^TEST_CASE\((?:"(?:\\.|[^"\\\n])*"\s*)+(?:,\s*"\[([^\]"]+)\])?', re.M)
 COMMENT_OR_STRING = re.compile(r'//[^\n]*|/\*.*?\*/|R"\((?:.|\n)*?\)"|"(?:\\.|[^"\\\n])*"', re.S)
 
 
@@ -237,6 +238,16 @@ def own_header_errors(path, text, files):
         yield f'{path}: expected "{header}" as the first include'
 
 
+def tag_errors(path, text):
+    """A test's first tag is the folder below tests/ that it lies in."""
+    folders = path.split("/")
+    if folders[0] != "tests" or len(folders) < 3:
+        return
+    tags = {tag or "none" for tag in TEST_CASE.findall(text)} - {folders[1]}
+    for tag in sorted(tags):
+        yield f"{path}: a test whose first tag is {tag}; expected [{folders[1]}]"
+
+
 def installed_names():
     return {path.rsplit("/", 1)[-1] for path in INSTALLED_HEADERS}
 
@@ -327,6 +338,7 @@ def check(root):
         errors += include_errors(root, path, text)
         errors += habit_errors(path, text)
         errors += own_header_errors(path, text, texts)
+        errors += tag_errors(path, text)
     errors += link_errors(root)
     errors += cycle_errors(include_graph(texts))
     errors += crowd_errors(files)
@@ -360,7 +372,8 @@ CLEAN = {
     "api/tcc.h": "#pragma once\n#include <string>\n",
     "models/onnx/import.cc": "#include <models/onnx/onnx.pb.h>\n\n#include \"ir/expr/expr.h\"\n",
     "cli/main.cc": "#include \"api/tcc.h\"\n#include \"ir/expr/expr.h\"\n",
-    "tests/ir/expr_test.cc": "#include \"ir/expr/expr.h\"\n#include <catch2/catch.hpp>\nint f() { throw 1; }\n",
+    "tests/ir/expr_test.cc": "#include \"ir/expr/expr.h\"\n#include <catch2/catch.hpp>\nint f() { throw 1; }\n"
+                             "TEST_CASE(\"a\",\n          \"[ir][expr]\") {}\n",
 }
 PLANTED = [
     ("ir/analysis/affine.cc", "#include \"schedule/steps/split.h\"\n", "no such edge"),
@@ -390,6 +403,8 @@ PLANTED = [
     ("ir/expr/guardless.h", "int x;\n", "no #pragma once"),
     ("ir/expr/open.h", "#pragma once\nusing namespace tcc;\n", "using namespace"),
     ("ir/expr/thrower.cc", "int F() { throw 1; }\n", "throw"),
+    ("tests/ir/fold_test.cc", "TEST_CASE(\"a\"\n \"b\", \"[lower][ir]\") {}\n", "first tag is lower"),
+    ("tests/graph/fold_test.cc", "TEST_CASE(\"a \\\"b\\\"\") {}\n", "first tag is none"),
     ("plugins/x.cc", "int x;\n", "unknown folder"),
     ("ir/x.cc", "int x;\n", "unknown sub-folder of ir"),
     ("ir/cellar/x.cc", "int x;\n", "unknown sub-folder of ir"),

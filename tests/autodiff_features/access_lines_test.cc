@@ -95,7 +95,7 @@ Function Transposition(int64_t rows, int64_t columns) {
 
 }  // namespace
 
-TEST_CASE("Whole operands are touched once, whatever the tiles") {
+TEST_CASE("Whole operands are touched once, whatever the tiles", "[autodiff_features]") {
   CheckWholeRun(MatmulFunction(7, 11, 5), 3);
   Function fn = MatmulFunction(7, 11, 5);
   CheckWholeRun(Scheduled(fn,
@@ -106,7 +106,7 @@ TEST_CASE("Whole operands are touched once, whatever the tiles") {
   CheckWholeRun(Transposition(6, 35), 2);
 }
 
-TEST_CASE("Windows of copies share their place") {
+TEST_CASE("Windows of copies share their place", "[autodiff_features]") {
   for (const char* scope : {"global", "local"}) {
     CheckWholeRun(Scheduled(MatmulFunction(7, 11, 5),
                             std::string("split mm/i [4]\ncache_read A [mm] ") + scope +
@@ -116,7 +116,7 @@ TEST_CASE("Windows of copies share their place") {
   }
 }
 
-TEST_CASE("Panels are touched from front to back") {
+TEST_CASE("Panels are touched from front to back", "[autodiff_features]") {
   for (int64_t columns : {32, 40}) {
     Function fn = Scheduled(MatmulFunction(3, columns, 5),
                             "cache_read B [mm] global B_p\n"
@@ -131,7 +131,7 @@ TEST_CASE("Panels are touched from front to back") {
   }
 }
 
-TEST_CASE("One panel is one run of lines") {
+TEST_CASE("One panel is one run of lines", "[autodiff_features]") {
   Function fn = Scheduled(MatmulFunction(3, 64, 20),
                           "cache_read B [mm] global B_p\n"
                           "transform_layout B_p [1 by 16] [1, 0, 2]\n"
@@ -143,7 +143,7 @@ TEST_CASE("One panel is one run of lines") {
   CHECK(ValueOf(LinesOf(rows, 1).lines) == 4);
 }
 
-TEST_CASE("Rows that begin at lines are as many lines as their cells fill") {
+TEST_CASE("Rows that begin at lines are as many lines as their cells fill", "[autodiff_features]") {
   Function fn = Parsed(R"(
     fn f(A: f32[8, 48], B: f32[8, 20]) tensor {
       for i in 0..8 @b/i { for j in 0..20 @b/j {
@@ -153,7 +153,7 @@ TEST_CASE("Rows that begin at lines are as many lines as their cells fill") {
   CHECK(ValueOf(LinesOf(Find(fn, "b", "A"), 0).lines) == 16);
 }
 
-TEST_CASE("Rows that begin inside a line touch at most one line more each") {
+TEST_CASE("Rows that begin inside a line touch at most one line more each", "[autodiff_features]") {
   for (int shift = 0; shift < 16; ++shift) {
     Function fn = Parsed(fmt::format(R"(
       fn f(A: f32[9, 61], B: f32[9, 20]) tensor {{
@@ -170,7 +170,7 @@ TEST_CASE("Rows that begin inside a line touch at most one line more each") {
   }
 }
 
-TEST_CASE("Rows with a step touch no row between them") {
+TEST_CASE("Rows with a step touch no row between them", "[autodiff_features]") {
   Function fn = Parsed(R"(
     fn f(A: f32[16, 16], B: f32[8, 16]) tensor {
       for i in 0..8 @b/i { for j in 0..16 @b/j {
@@ -181,7 +181,7 @@ TEST_CASE("Rows with a step touch no row between them") {
   CHECK(ValueOf(lines.lines) == 8);
 }
 
-TEST_CASE("Cells that memory names are estimated") {
+TEST_CASE("Cells that memory names are estimated", "[autodiff_features]") {
   Function fn = Parsed(R"(
     fn f(I: i64[6], A: f32[50, 32], B: f32[6, 32]) tensor {
       for i in 0..6 @b/i { for j in 0..32 @b/j {
@@ -194,7 +194,7 @@ TEST_CASE("Cells that memory names are estimated") {
   CHECK(LinesOf(Find(fn, "b", "B"), 0).exact);
 }
 
-TEST_CASE("Lanes lie in one cell, side by side or apart") {
+TEST_CASE("Lanes lie in one cell, side by side or apart", "[autodiff_features]") {
   Function mm = MatmulFunction(8, 16, 5);
   CHECK(StrideOf(mm, "A") == LaneStride::kNone);
   Function columns = Scheduled(mm, "reorder [mm/k, mm/j]\nvectorize mm/j");
@@ -213,7 +213,8 @@ TEST_CASE("Lanes lie in one cell, side by side or apart") {
   CHECK(StrideOf(steps, "B") == LaneStride::kNeighbours);
 }
 
-TEST_CASE("Lanes along a panel are neighbours, lanes along its rows are not") {
+TEST_CASE("Lanes along a panel are neighbours, lanes along its rows are not",
+          "[autodiff_features]") {
   const std::string packed =
       "cache_read B [mm] global B_p\ntransform_layout B_p [1 by 16] [1, 0, 2]\n"
       "split mm/j [16]\n";
@@ -228,7 +229,7 @@ TEST_CASE("Lanes along a panel are neighbours, lanes along its rows are not") {
         LaneStride::kApart);
 }
 
-TEST_CASE("A tile of registers loads each cell once") {
+TEST_CASE("A tile of registers loads each cell once", "[autodiff_features]") {
   Function fn = Scheduled(MatmulFunction(6, 16, 5),
                           "reorder [mm/k, mm/i, mm/j]\nunroll mm/i\nvectorize mm/j");
   Target target = FindTarget("x86-64-v3").value();
@@ -246,7 +247,8 @@ TEST_CASE("A tile of registers loads each cell once") {
   check("C", 12, 0, 0);
 }
 
-TEST_CASE("Lanes apart are moved one by one, loops without lanes cell by cell") {
+TEST_CASE("Lanes apart are moved one by one, loops without lanes cell by cell",
+          "[autodiff_features]") {
   Target target = FindTarget("x86-64-v3").value();
   auto check = [&](const Function& fn, const char* buffer, double broadcasts, double elements) {
     INFO(buffer);

@@ -110,7 +110,8 @@ size_t CheckSketches(const Function& fn, const Target& target) {
 
 }  // namespace
 
-TEST_CASE("Traffic of a tiled product is that of the loops which fit each cache") {
+TEST_CASE("Traffic of a tiled product is that of the loops which fit each cache",
+          "[autodiff_features]") {
   NestWork nest = WorkAfter(MatmulFunction(64, 64, 64),
                             "split mm/i [16]\nsplit mm/j [16]\n"
                             "reorder [mm/i.0, mm/j.0, mm/k, mm/i.1, mm/j.1]\n"
@@ -143,7 +144,7 @@ TEST_CASE("Traffic of a tiled product is that of the loops which fit each cache"
   }
 }
 
-TEST_CASE("A loop's data that just fits a cache stays there") {
+TEST_CASE("A loop's data that just fits a cache stays there", "[autodiff_features]") {
   NestWork nest = WorkAfter(MatmulFunction(64, 64, 64),
                             "split mm/i [16]\nsplit mm/j [16]\n"
                             "reorder [mm/i.0, mm/j.0, mm/k, mm/i.1, mm/j.1]\n"
@@ -152,7 +153,8 @@ TEST_CASE("A loop's data that just fits a cache stays there") {
   CHECK(LinesInto(nest, "A", false, 9215) == 1024);
 }
 
-TEST_CASE("Tiles beyond an extent fetch nothing, whichever loop's data fits") {
+TEST_CASE("Tiles beyond an extent fetch nothing, whichever loop's data fits",
+          "[autodiff_features]") {
   // 10 rows of a line in tiles of 4, two of them in a larger tile: every row is read once.
   Function fn = ParseFunction(R"(
     fn f(A: f32[10, 16], B: f32[10, 16]) tensor {
@@ -167,7 +169,7 @@ TEST_CASE("Tiles beyond an extent fetch nothing, whichever loop's data fits") {
   }
 }
 
-TEST_CASE("Rows with a step are fetched as often as they are used") {
+TEST_CASE("Rows with a step are fetched as often as they are used", "[autodiff_features]") {
   Function fn = ParseFunction(R"(
     fn f(A: f32[16, 16], B: f32[8, 16]) tensor {
       for i in 0..8 @b/i { for j in 0..16 @b/j {
@@ -178,7 +180,8 @@ TEST_CASE("Rows with a step are fetched as often as they are used") {
   for (double bytes : CacheSizes()) CHECK(LinesInto(nest, "A", false, bytes) == 8);
 }
 
-TEST_CASE("A larger cache never lets more lines through, at points of every sketch") {
+TEST_CASE("A larger cache never lets more lines through, at points of every sketch",
+          "[autodiff_features]") {
   std::vector<Function> functions = {
       MatmulFunction(40, 66, 50),
       ProductFunction({.rows = 37, .columns = 90, .depth = 64, .type = "f32", .constant = true}),
@@ -192,7 +195,8 @@ TEST_CASE("A larger cache never lets more lines through, at points of every sket
   CHECK(compared > 500);
 }
 
-TEST_CASE("Where every n-th iteration prefetches, each line of the weight counts once") {
+TEST_CASE("Where every n-th iteration prefetches, each line of the weight counts once",
+          "[autodiff_features]") {
   // 4 panels of 8 lines, each during 16 tiles of 8 iterations: every sixteenth asks.
   NestWork nest = WorkAfter(MatmulFunction(32, 64, 8), R"(
 split mm/i [2]

@@ -164,7 +164,7 @@ constexpr RunSettings kSettings[] = {
 
 }  // namespace
 
-TEST_CASE("Register tiles are predicted as they were measured") {
+TEST_CASE("Register tiles are predicted as they were measured", "[autodiff_features]") {
   std::vector<double> predicted;
   for (const Tile& tile : kTiles) {
     predicted.push_back(PredictedPercent(tile));
@@ -182,7 +182,7 @@ TEST_CASE("Register tiles are predicted as they were measured") {
   }
 }
 
-TEST_CASE("More threads never make work slower") {
+TEST_CASE("More threads never make work slower", "[autodiff_features]") {
   ForEachSketch([](const Sampled& sampled, const Target& target) {
     for (bool cold : {false, true}) {
       std::vector<double> before;
@@ -197,7 +197,7 @@ TEST_CASE("More threads never make work slower") {
   });
 }
 
-TEST_CASE("A larger cache never makes work slower") {
+TEST_CASE("A larger cache never makes work slower", "[autodiff_features]") {
   ForEachSketch([](const Sampled& sampled, const Target& target) {
     for (const RunSettings& settings : kSettings) {
       SecondsOfWork seconds(sampled, target, settings);
@@ -218,7 +218,7 @@ TEST_CASE("A larger cache never makes work slower") {
   });
 }
 
-TEST_CASE("Higher rates never make work slower") {
+TEST_CASE("Higher rates never make work slower", "[autodiff_features]") {
   ForEachSketch([](const Sampled& sampled, const Target& target) {
     for (const RunSettings& settings : kSettings) {
       SecondsOfWork seconds(sampled, target, settings);
@@ -234,7 +234,8 @@ TEST_CASE("Higher rates never make work slower") {
   });
 }
 
-TEST_CASE("Starting threads takes time for each fork, and none on one thread") {
+TEST_CASE("Starting threads takes time for each fork, and none on one thread",
+          "[autodiff_features]") {
   ForEachSketch([](const Sampled& sampled, const Target& target) {
     CpuProfile profile;
     CpuConstants cpu = ConstantsOf(profile);
@@ -252,7 +253,8 @@ TEST_CASE("Starting threads takes time for each fork, and none on one thread") {
   });
 }
 
-TEST_CASE("Every number of the prior is finite at legal points, and times are positive") {
+TEST_CASE("Every number of the prior is finite at legal points, and times are positive",
+          "[autodiff_features]") {
   ForEachSketch([](const Sampled& sampled, const Target& target) {
     CpuConstants cpu = ConstantsOf(ProfileOf(target));
     for (const RunSettings& settings : kSettings) {

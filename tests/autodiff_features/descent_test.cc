@@ -86,7 +86,8 @@ void CheckSlopes(const Problem& problem, const PointTable& logs, double width,
 
 }  // namespace
 
-TEST_CASE("Slopes of predictions and penalties are those of finite differences") {
+TEST_CASE("Slopes of predictions and penalties are those of finite differences",
+          "[autodiff_features]") {
   Target target = *FindTarget("x86-64-v3");
   for (const Function& fn : {Product(), ConvFunction({}), SoftmaxByBlocks(12, 50)}) {
     for (const Sketch& sketch : GenerateSketches(fn, target)) {
@@ -108,7 +109,8 @@ TEST_CASE("Slopes of predictions and penalties are those of finite differences")
   }
 }
 
-TEST_CASE("Slopes of predictions for a GPU are those of finite differences") {
+TEST_CASE("Slopes of predictions for a GPU are those of finite differences",
+          "[autodiff_features]") {
   Target target = *FindTarget("sm_86");
   for (const Function& fn : {Product(), ConvFunction({}), SoftmaxByBlocks(12, 50)}) {
     for (const Sketch& sketch : GenerateSketches(fn, target)) {
@@ -124,7 +126,7 @@ TEST_CASE("Slopes of predictions for a GPU are those of finite differences") {
   }
 }
 
-TEST_CASE("A descent returns legal points, none slower than its best seed") {
+TEST_CASE("A descent returns legal points, none slower than its best seed", "[autodiff_features]") {
   Target target = *FindTarget("x86-64-v3");
   Function fn = Product();
   for (const Sketch& sketch : GenerateSketches(fn, target)) {
@@ -144,7 +146,7 @@ TEST_CASE("A descent returns legal points, none slower than its best seed") {
   }
 }
 
-TEST_CASE("A descent finds what thousands of random points do not beat") {
+TEST_CASE("A descent finds what thousands of random points do not beat", "[autodiff_features]") {
   Target target = *FindTarget("x86-64-v3");
   Function fn = Product();
   Sketch sketch = GenerateSketches(fn, target)[0];
@@ -158,7 +160,7 @@ TEST_CASE("A descent finds what thousands of random points do not beat") {
   CHECK(result.best[0].ln_seconds <= *std::ranges::min_element(of_drawn) + 0.01);
 }
 
-TEST_CASE("A descent is the same for the same seed") {
+TEST_CASE("A descent is the same for the same seed", "[autodiff_features]") {
   Target target = *FindTarget("x86-64-v3");
   Function fn = Product();
   Problem problem = Problem::Of(fn, GenerateSketches(fn, target)[0], target);
@@ -174,7 +176,7 @@ TEST_CASE("A descent is the same for the same seed") {
   for (size_t i = 0; i < first.size(); ++i) CHECK(first[i].point == second[i].point);
 }
 
-TEST_CASE("Polishing ends at a point that no move improves") {
+TEST_CASE("Polishing ends at a point that no move improves", "[autodiff_features]") {
   Target target = *FindTarget("x86-64-v3");
   Function fn = Product();
   Problem problem = Problem::Of(fn, GenerateSketches(fn, target)[0], target);

@@ -45,7 +45,7 @@ std::vector<MeasuredTask> TasksOf(const CpuProfile& truth, const Target& target)
 
 }  // namespace
 
-TEST_CASE("Fitting finds the constants that points were made with") {
+TEST_CASE("Fitting finds the constants that points were made with", "[autodiff_features]") {
   Target target = *FindTarget("x86-64-v3");
   CpuProfile start = ProfileOf(target), truth = start;
   truth.hertz = 2.1e9;
@@ -64,7 +64,8 @@ TEST_CASE("Fitting finds the constants that points were made with") {
   CHECK(fitted.usable == start.usable);
 }
 
-TEST_CASE("Fitting to points of the start's own constants leaves them where they are") {
+TEST_CASE("Fitting to points of the start's own constants leaves them where they are",
+          "[autodiff_features]") {
   Target target = *FindTarget("x86-64-v3");
   CpuProfile start = ProfileOf(target);
   FitOptions options;
@@ -76,7 +77,8 @@ TEST_CASE("Fitting to points of the start's own constants leaves them where they
   }
 }
 
-TEST_CASE("Points with NaN or infinity are left out of the fit and counted") {
+TEST_CASE("Points with NaN or infinity are left out of the fit and counted",
+          "[autodiff_features]") {
   Target target = *FindTarget("x86-64-v3");
   CpuProfile start = ProfileOf(target), truth = start;
   truth.hertz = 2.1e9;
@@ -105,14 +107,14 @@ TEST_CASE("Points with NaN or infinity are left out of the fit and counted") {
   CHECK(left_out > 3);
 }
 
-TEST_CASE("Points measured on a GPU are not fitted to") {
+TEST_CASE("Points measured on a GPU are not fitted to", "[autodiff_features]") {
   Target target = *FindTarget("x86-64-v3");
   std::vector<MeasuredTask> tasks = TasksOf(ProfileOf(target), target);
   for (MeasuredTask& task : tasks) task.target = "sm_86";
   CHECK_FALSE(FitProfile(tasks, target, ProfileOf(target), {}).ok());
 }
 
-TEST_CASE("Fitting without a point that can be replayed is an error") {
+TEST_CASE("Fitting without a point that can be replayed is an error", "[autodiff_features]") {
   Target target = *FindTarget("x86-64-v3");
   CHECK_FALSE(FitProfile({}, target, ProfileOf(target), {}).ok());
   std::vector<MeasuredTask> tasks = TasksOf(ProfileOf(target), target);

@@ -54,7 +54,8 @@ double Spread(const LearnedModel& model, const TrainingTask& task) {
 
 }  // namespace
 
-TEST_CASE("Trials of a task teach the prior's model what it leaves out at other points") {
+TEST_CASE("Trials of a task teach the prior's model what it leaves out at other points",
+          "[autodiff_features]") {
   const TrainingTask trials = TaskOf(48, 0.2, 1), others = TaskOf(100, 0.2, 2);
   const LearnedModel prior = PriorAlone({});
   LearnedModel trained = TrainFurther(prior, trials, {});
@@ -63,7 +64,7 @@ TEST_CASE("Trials of a task teach the prior's model what it leaves out at other 
   CHECK(Spread(trained, others) < 0.3 * Spread(prior, others));
 }
 
-TEST_CASE("A trained model goes on from where it was and keeps its scale") {
+TEST_CASE("A trained model goes on from where it was and keeps its scale", "[autodiff_features]") {
   const TrainingTask before = TaskOf(200, 0.2, 3), trials = TaskOf(64, -0.1, 4);
   const TrainingTask others = TaskOf(100, -0.1, 5);
   LearnedModel first = TrainFurther(PriorAlone({}), before, {.members = 2});
@@ -74,7 +75,8 @@ TEST_CASE("A trained model goes on from where it was and keeps its scale") {
   CHECK(Spread(trained, others) < 0.5 * Spread(first, others));
 }
 
-TEST_CASE("The same trials and seed train the same model, another seed another one") {
+TEST_CASE("The same trials and seed train the same model, another seed another one",
+          "[autodiff_features]") {
   const TrainingTask trials = TaskOf(40, 0.2, 1);
   const LearnedModel prior = PriorAlone({});
   LearnedModel trained = TrainFurther(prior, trials, {.seed = 7});
@@ -82,7 +84,7 @@ TEST_CASE("The same trials and seed train the same model, another seed another o
   CHECK(Predicted(TrainFurther(prior, trials, {.seed = 8}), trials) != Predicted(trained, trials));
 }
 
-TEST_CASE("Without trials that have finite numbers a model stays") {
+TEST_CASE("Without trials that have finite numbers a model stays", "[autodiff_features]") {
   TrainingTask trials = TaskOf(3, 0.2, 1);
   const TrainingTask others = TaskOf(5, 0.2, 2);
   for (TrainingPoint& point : trials.points) point.ln_seconds = std::nan("");
@@ -91,7 +93,7 @@ TEST_CASE("Without trials that have finite numbers a model stays") {
   CHECK(Predicted(TrainFurther(prior, {}, {}), others) == Predicted(prior, others));
 }
 
-TEST_CASE("One factor everywhere is not learned") {
+TEST_CASE("One factor everywhere is not learned", "[autodiff_features]") {
   const TrainingTask trials = TaskOf(40, 0.2, 1), others = TaskOf(20, 0.2, 2);
   TrainingTask slower = trials;
   for (TrainingPoint& point : slower.points) point.ln_seconds += 5;
@@ -102,7 +104,7 @@ TEST_CASE("One factor everywhere is not learned") {
   }
 }
 
-TEST_CASE("Training claims no more than the bound of a network") {
+TEST_CASE("Training claims no more than the bound of a network", "[autodiff_features]") {
   const TrainingTask trials = TaskOf(40, 10, 1);
   LearnedModel trained = TrainFurther(PriorAlone({}), trials, {.steps = 1000});
   std::vector<double> predicted = Predicted(trained, trials);

@@ -94,7 +94,8 @@ double LnSecondsAt(const Function& fn, const Decisions& sizes,
 
 }  // namespace
 
-TEST_CASE("Every prediction for a GPU is finite at legal points, and no shorter than a launch") {
+TEST_CASE("Every prediction for a GPU is finite at legal points, and no shorter than a launch",
+          "[autodiff_features]") {
   ForEachSketch([](const Sampled& sampled) {
     for (const char* name : {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90a"}) {
       INFO(name);
@@ -108,7 +109,7 @@ TEST_CASE("Every prediction for a GPU is finite at legal points, and no shorter 
   });
 }
 
-TEST_CASE("Accesses of a GPU's sketches have boxes") {
+TEST_CASE("Accesses of a GPU's sketches have boxes", "[autodiff_features]") {
   ForEachSketch([](const Sampled& sampled) {
     StatusOr<SketchFormulas> formulas = SketchFormulas::Create(sampled.program, Gpu(), {}, kCold);
     REQUIRE(formulas.ok());
@@ -118,7 +119,7 @@ TEST_CASE("Accesses of a GPU's sketches have boxes") {
   });
 }
 
-TEST_CASE("More multiprocessors never make a kernel slower") {
+TEST_CASE("More multiprocessors never make a kernel slower", "[autodiff_features]") {
   ForEachSketch([](const Sampled& sampled) {
     GpuProfile gpu = GpuProfileOf(Gpu());
     gpu.multiprocessors = 1;
@@ -132,7 +133,8 @@ TEST_CASE("More multiprocessors never make a kernel slower") {
   });
 }
 
-TEST_CASE("Higher rates of a GPU never make a kernel slower, longer latencies never faster") {
+TEST_CASE("Higher rates of a GPU never make a kernel slower, longer latencies never faster",
+          "[autodiff_features]") {
   ForEachSketch([](const Sampled& sampled) {
     GpuProfile gpu = GpuProfileOf(Gpu());
     std::vector<double> before = sampled.LnSeconds(gpu);
@@ -155,7 +157,7 @@ TEST_CASE("Higher rates of a GPU never make a kernel slower, longer latencies ne
   });
 }
 
-TEST_CASE("Twice the extent is never faster at the same sizes") {
+TEST_CASE("Twice the extent is never faster at the same sizes", "[autodiff_features]") {
   struct Extents {
     int64_t rows, columns, depth;
   };
@@ -176,7 +178,7 @@ TEST_CASE("Twice the extent is never faster at the same sizes") {
   }
 }
 
-TEST_CASE("Staged tiles rank before a result per thread") {
+TEST_CASE("Staged tiles rank before a result per thread", "[autodiff_features]") {
   Function fn = SquareMatmul(1024);
   Decisions tiled = {{"mm.i.2", 16},       {"mm.i.4", 8},     {"mm.j.2", 16},
                      {"mm.j.4", 8},        {"mm.k.1", 2},     {"mm.k.2", 4},
@@ -196,7 +198,7 @@ TEST_CASE("Staged tiles rank before a result per thread") {
   CHECK(std::exp(large) < 10 * least);
 }
 
-TEST_CASE("One block is slower than as many as there are multiprocessors") {
+TEST_CASE("One block is slower than as many as there are multiprocessors", "[autodiff_features]") {
   Function fn = MatmulFunction(128, 128, 1024);
   Decisions one = {{"mm.i.2", 16}, {"mm.i.4", 8}, {"mm.j.2", 16},
                    {"mm.j.4", 8},  {"mm.k.2", 8}, {"mm.k.0.stages", 3}};
@@ -205,7 +207,7 @@ TEST_CASE("One block is slower than as many as there are multiprocessors") {
   CHECK(LnSecondsAt(fn, many) < LnSecondsAt(fn, one));
 }
 
-TEST_CASE("A loop that its instruction cache cannot hold is slower") {
+TEST_CASE("A loop that its instruction cache cannot hold is slower", "[autodiff_features]") {
   Function fn = SquareMatmul(1024);
   GpuProfile boundless = GpuProfileOf(Gpu());
   boundless.cached_instructions = 1e9;
@@ -220,7 +222,7 @@ TEST_CASE("A loop that its instruction cache cannot hold is slower") {
   CHECK(LnSecondsAt(fn, large, narrow) > LnSecondsAt(fn, large, boundless) + std::log(1.1));
 }
 
-TEST_CASE("More steps under way never make a kernel's copies slower") {
+TEST_CASE("More steps under way never make a kernel's copies slower", "[autodiff_features]") {
   Function fn = MatmulFunction(128, 128, 1024);
   double before = 1;
   for (int64_t stages : {1, 2, 3}) {

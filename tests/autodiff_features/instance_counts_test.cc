@@ -155,7 +155,8 @@ std::vector<Function> SmallFunctions() {
 
 }  // namespace
 
-TEST_CASE("Counts of instances and runs are those of the loops, in every CPU sketch") {
+TEST_CASE("Counts of instances and runs are those of the loops, in every CPU sketch",
+          "[autodiff_features]") {
   Tally tally;
   for (const char* name : {"x86-64-v3", "x86-64-v4"}) {
     for (const Function& fn : SmallFunctions())
@@ -165,7 +166,7 @@ TEST_CASE("Counts of instances and runs are those of the loops, in every CPU ske
   CHECK(tally.exact > 5 * tally.bounded);
 }
 
-TEST_CASE("Counts at known sizes are those of the formulas at the point") {
+TEST_CASE("Counts at known sizes are those of the formulas at the point", "[autodiff_features]") {
   Random random(3);
   for (const char* name : {"x86-64-v3", "x86-64-v4"}) {
     for (const Function& fn : SmallFunctions()) {
@@ -197,7 +198,7 @@ TEST_CASE("Counts at known sizes are those of the formulas at the point") {
   }
 }
 
-TEST_CASE("Starts are counted where an outer loop has the smaller stride") {
+TEST_CASE("Starts are counted where an outer loop has the smaller stride", "[autodiff_features]") {
   // 5 rows: b/i.1 runs over 0..4 outside, each with a first row that exists.
   Function fn = ParseFunction(R"(
     fn f(A: f32[5], B: f32[5]) tensor {
@@ -212,7 +213,7 @@ TEST_CASE("Starts are counted where an outer loop has the smaller stride") {
   CHECK(tally.exact == 1);
 }
 
-TEST_CASE("Tiles that all lie beyond an extent are not counted as work") {
+TEST_CASE("Tiles that all lie beyond an extent are not counted as work", "[autodiff_features]") {
   // 197 rows in tiles of 13, 15 tiles in turn: 30 tiles by extents, of which 16 run.
   Function fn = MatmulFunction(197, 8, 4);
   std::string block = BlocksOf(fn.body)[0]->name;

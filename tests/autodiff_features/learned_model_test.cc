@@ -5,7 +5,7 @@
 namespace tcc {
 namespace {
 
-TEST_CASE("A model without members predicts the prior's seconds exactly") {
+TEST_CASE("A model without members predicts the prior's seconds exactly", "[autodiff_features]") {
   CpuProfile profile;
   profile.hertz = 1e9;
   LearnedModel model = PriorAlone(profile);

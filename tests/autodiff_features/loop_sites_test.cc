@@ -71,7 +71,7 @@ Function ScaledConstants() {
 
 }  // namespace
 
-TEST_CASE("Fused loops are taken apart into the loops that they fuse") {
+TEST_CASE("Fused loops are taken apart into the loops that they fuse", "[autodiff_features]") {
   Site site = SiteOf(Scheduled(MatmulFunction(7, 11, 5), "fuse mm/i mm/j"), "mm");
   CHECK(site.loops.size() == 2);
   CHECK(ExtentsOf(site) == std::vector<int64_t>{7, 11, 5});
@@ -81,7 +81,8 @@ TEST_CASE("Fused loops are taken apart into the loops that they fuse") {
   CHECK(site.exact);
 }
 
-TEST_CASE("Parts of a loop that fuses outer tiles lie beside those of the inner tiles") {
+TEST_CASE("Parts of a loop that fuses outer tiles lie beside those of the inner tiles",
+          "[autodiff_features]") {
   Site site = SiteOf(Scheduled(MatmulFunction(7, 11, 5),
                                "split mm/i [3]\nreorder [mm/i.0, mm/j, mm/i.1]\n"
                                "fuse mm/i.0 mm/j\nparallel mm/(i.0*j)"),
@@ -98,7 +99,8 @@ TEST_CASE("Parts of a loop that fuses outer tiles lie beside those of the inner 
   CHECK(ValueOf(counts.issued) == 9 * 11 * 5);
 }
 
-TEST_CASE("The variable of partial results is decided by the one that it is a part of") {
+TEST_CASE("The variable of partial results is decided by the one that it is a part of",
+          "[autodiff_features]") {
   Function fn =
       Scheduled(MatmulFunction(3, 4, 5), "split mm/k [2]\nrfactor mm mm/k.0 0 global mm_p");
   Site site = SiteOf(fn, "mm_p");
@@ -114,7 +116,7 @@ TEST_CASE("The variable of partial results is decided by the one that it is a pa
   CHECK(CountRuns(fn, 1000)->at("mm_p").useful == 3 * 4 * 5);
 }
 
-TEST_CASE("Copies whose windows overlap are bounded, not exact") {
+TEST_CASE("Copies whose windows overlap are bounded, not exact", "[autodiff_features]") {
   Function fn = Scheduled(TwoReadersFunction(23),
                           "split sum/i [4]\ncache_read A [sum] global A_s\ncompute_at A_s sum/i.0");
   Site site = SiteOf(fn, "A_s");
@@ -128,7 +130,8 @@ TEST_CASE("Copies whose windows overlap are bounded, not exact") {
   CHECK(CountRuns(fn, 1000)->at("A_s").useful == 35);
 }
 
-TEST_CASE("A split inside a tile that it does not divide is bounded, not exact") {
+TEST_CASE("A split inside a tile that it does not divide is bounded, not exact",
+          "[autodiff_features]") {
   Function fn = Scheduled(MatmulFunction(7, 11, 5), "split mm/i [4]\nsplit mm/i.1 [3]");
   Site site = SiteOf(fn, "mm");
   CHECK_FALSE(site.exact);
@@ -137,7 +140,8 @@ TEST_CASE("A split inside a tile that it does not divide is bounded, not exact")
         static_cast<double>(CountRuns(fn, 10'000)->at("mm").useful));
 }
 
-TEST_CASE("Straight-line code is the unrolled and vectorized loops next to the block") {
+TEST_CASE("Straight-line code is the unrolled and vectorized loops next to the block",
+          "[autodiff_features]") {
   Site site = SiteOf(Scheduled(MatmulFunction(9, 40, 5),
                                "split mm/i [4]\nsplit mm/j [2, 8]\n"
                                "reorder [mm/i.0, mm/j.0, mm/k, mm/i.1, mm/j.1, mm/j.2]\n"
@@ -156,7 +160,7 @@ TEST_CASE("Straight-line code is the unrolled and vectorized loops next to the b
   CHECK(counts.accumulates);
 }
 
-TEST_CASE("An unrolled loop round a serial one is no straight-line code") {
+TEST_CASE("An unrolled loop round a serial one is no straight-line code", "[autodiff_features]") {
   Site site = SiteOf(Scheduled(MatmulFunction(3, 4, 5), "unroll mm/i"), "mm");
   CHECK(site.first_spread == 3);
   CHECK(site.FirstSpreadLoop() == 3);
@@ -164,7 +168,7 @@ TEST_CASE("An unrolled loop round a serial one is no straight-line code") {
   CHECK_FALSE(site.parallel_loop);
 }
 
-TEST_CASE("An unrolled loop of a reduction makes a chain") {
+TEST_CASE("An unrolled loop of a reduction makes a chain", "[autodiff_features]") {
   Site site = SiteOf(
       Scheduled(MatmulFunction(3, 4, 6), "split mm/k [2]\nunroll mm/k.1\nparallel mm/i"), "mm");
   InstanceCounts counts = CountsOf(site);
@@ -175,7 +179,7 @@ TEST_CASE("An unrolled loop of a reduction makes a chain") {
   CHECK(ValueOf(counts.piece) == 4 * 3);
 }
 
-TEST_CASE("Nests that prepare constants run when the kernel is linked") {
+TEST_CASE("Nests that prepare constants run when the kernel is linked", "[autodiff_features]") {
   Function plain = ScaledConstants();
   CHECK(NestsOf(UnnestBlocks(plain)) == "u b");
   CHECK(NestsOf(Scheduled(plain, "prepack u")) == "(u) b");
@@ -186,14 +190,14 @@ TEST_CASE("Nests that prepare constants run when the kernel is linked") {
   CHECK(NestsOf(Scheduled(plain, "cache_read W [u] global W_s")) == "W_s u b");
 }
 
-TEST_CASE("Work of a kernel leaves out nests that run when it is linked") {
+TEST_CASE("Work of a kernel leaves out nests that run when it is linked", "[autodiff_features]") {
   std::vector<NestWork> work =
       WorkOf(Scheduled(ScaledConstants(), "prepack u"), FindTarget("x86-64-v3").value());
   REQUIRE(work.size() == 1);
   CHECK(work[0].name == "b");
 }
 
-TEST_CASE("A block with an empty domain has no site") {
+TEST_CASE("A block with an empty domain has no site", "[autodiff_features]") {
   for (const NestSites& nest : SitesOf(EmptyReductionFunction(4))) {
     CHECK_FALSE(nest.sites.empty());
     for (const Site& site : nest.sites) CHECK(site.block->name == "total.init");

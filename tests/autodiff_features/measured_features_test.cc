@@ -36,7 +36,8 @@ bool Mentions(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("Points with infinite features are told, not predicted and not trained on") {
+TEST_CASE("Points with infinite features are told, not predicted and not trained on",
+          "[autodiff_features]") {
   CpuProfile profile = ProfileOf(Cpu());
   profile.hertz = 1e-310;
   MeasuredFeatures measured = FeaturesOf(ScaleTasks(), Cpu(), profile);
@@ -54,7 +55,8 @@ TEST_CASE("Points with infinite features are told, not predicted and not trained
   CHECK(finite.ToTraining()[0].points.size() == 2);
 }
 
-TEST_CASE("Measurements of which none can be replayed are an error that counts them") {
+TEST_CASE("Measurements of which none can be replayed are an error that counts them",
+          "[autodiff_features]") {
   CHECK(ExpectSomeReplay(FeaturesOf(ScaleTasks(), Cpu(), ProfileOf(Cpu()))).ok());
   std::vector<MeasuredTask> tasks = ScaleTasks();
   tasks[0].sketches[0].trace = "fold c/i\n";

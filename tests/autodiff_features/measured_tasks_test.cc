@@ -36,7 +36,8 @@ std::string RandomKey(Random& random) {
 
 }  // namespace
 
-TEST_CASE("Records of one task, number of threads and policy are points of one task") {
+TEST_CASE("Records of one task, number of threads and policy are points of one task",
+          "[autodiff_features]") {
   MeasuredTasks measured;
   MeasuredRecord more_threads = RecordOf("b"), cold = RecordOf("b");
   more_threads.threads = 2;
@@ -64,7 +65,7 @@ TEST_CASE("Records of one task, number of threads and policy are points of one t
   CHECK(tasks[3].settings.cold_activations);
 }
 
-TEST_CASE("Records of two devices or targets are never points of one task") {
+TEST_CASE("Records of two devices or targets are never points of one task", "[autodiff_features]") {
   MeasuredTasks measured;
   MeasuredRecord zen = RecordOf("a"), xeon = RecordOf("a"), other_target = RecordOf("a");
   zen.target = xeon.target = "native";
@@ -87,7 +88,7 @@ TEST_CASE("Records of two devices or targets are never points of one task") {
   for (const MeasuredTask& task : tasks) CHECK(task.key == "a");
 }
 
-TEST_CASE("A point is what its record says") {
+TEST_CASE("A point is what its record says", "[autodiff_features]") {
   MeasuredTasks measured;
   MeasuredRecord slow = RecordOf("a");
   slow.set = {{"mm.i.1", 8}, {"mm.j.1", 2}};
@@ -111,7 +112,7 @@ TEST_CASE("A point is what its record says") {
   CHECK(MeasuredTask().BestSeconds() == 0);
 }
 
-TEST_CASE("Points of one function and trace share a sketch") {
+TEST_CASE("Points of one function and trace share a sketch", "[autodiff_features]") {
   MeasuredTasks measured;
   MeasuredRecord other_trace = RecordOf("a"), other_fn = RecordOf("a");
   other_trace.trace = "u";
@@ -134,7 +135,7 @@ TEST_CASE("Points of one function and trace share a sketch") {
   CHECK(tasks[1].points[0].sketch == 0);
 }
 
-TEST_CASE("Records are numbered as they come, with those that are skipped") {
+TEST_CASE("Records are numbered as they come, with those that are skipped", "[autodiff_features]") {
   MeasuredTasks measured;
   CHECK(measured.records() == 0);
   CHECK(measured.Skip() == 0);
@@ -151,7 +152,7 @@ TEST_CASE("Records are numbered as they come, with those that are skipped") {
   CHECK(tasks[1].points[0].record == 2);
 }
 
-TEST_CASE("Names of policies stand for what is cold") {
+TEST_CASE("Names of policies stand for what is cold", "[autodiff_features]") {
   struct Row {
     std::string policy;
     bool cold_weights, cold_activations;
@@ -166,7 +167,7 @@ TEST_CASE("Names of policies stand for what is cold") {
   }
 }
 
-TEST_CASE("The asked share of tasks is held back, by their keys alone") {
+TEST_CASE("The asked share of tasks is held back, by their keys alone", "[autodiff_features]") {
   Random random(12);
   int fifth = 0, half = 0;
   for (int i = 0; i < 2000; ++i) {

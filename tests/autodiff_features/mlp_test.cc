@@ -54,13 +54,13 @@ void CheckClose(double slope, double difference) {
 
 }  // namespace
 
-TEST_CASE("An untrained network corrects nothing") {
+TEST_CASE("An untrained network corrects nothing", "[autodiff_features]") {
   NestBatch batch = RandomBatch({1, 3, 2}, 7);
   CHECK(Mlp::Drawn(1, 2).Forward(batch) == std::vector<double>{0, 0, 0});
   CHECK(Mlp::Drawn(1, 2).Forward({}).empty());
 }
 
-TEST_CASE("A network's slopes are those of finite differences") {
+TEST_CASE("A network's slopes are those of finite differences", "[autodiff_features]") {
   NestBatch batch = RandomBatch({1, 3, 2, 1}, 11);
   Mlp mlp = RandomMlp(3);
   std::vector<double> seeds = {1, -0.5, 2, 0.25};
@@ -79,7 +79,8 @@ TEST_CASE("A network's slopes are those of finite differences") {
   }
 }
 
-TEST_CASE("A correction depends on its own kernel alone and stays within the bound") {
+TEST_CASE("A correction depends on its own kernel alone and stays within the bound",
+          "[autodiff_features]") {
   NestBatch all = RandomBatch({2, 1, 4, 3}, 5);
   Mlp mlp = RandomMlp(9);
   for (double& parameter : mlp.parameters()) parameter *= 3;
@@ -97,7 +98,7 @@ TEST_CASE("A correction depends on its own kernel alone and stays within the bou
   }
 }
 
-TEST_CASE("Adam finds the bottom of a bowl, and clips what is steep") {
+TEST_CASE("Adam finds the bottom of a bowl, and clips what is steep", "[autodiff_features]") {
   std::vector<double> at = {5, -3};
   Adam adam(2);
   for (int step = 0; step < 3000; ++step) {

@@ -22,7 +22,7 @@ std::vector<MeasuredTask> TasksWith(double noise) {
 
 }  // namespace
 
-TEST_CASE("Measuring again without noise puts every pair in order") {
+TEST_CASE("Measuring again without noise puts every pair in order", "[autodiff_features]") {
   std::vector<MeasuredTask> tasks = TasksWith(0);
   RankQuality quality = QualityOf(tasks, MeasuredAgain(tasks, 1));
   CHECK(quality.PairAccuracy() == 1);
@@ -31,7 +31,7 @@ TEST_CASE("Measuring again without noise puts every pair in order") {
   CHECK(quality.spearman == Approx(1));
 }
 
-TEST_CASE("Measuring again with much noise is a draw") {
+TEST_CASE("Measuring again with much noise is a draw", "[autodiff_features]") {
   std::vector<MeasuredTask> tasks = TasksWith(0);
   RankQuality quality = QualityOf(tasks, MeasuredAgain(TasksWith(100), 1));
   RankQuality random = RandomQuality(tasks);
@@ -40,7 +40,7 @@ TEST_CASE("Measuring again with much noise is a draw") {
   CHECK(quality.spearman == Approx(0).margin(0.1));
 }
 
-TEST_CASE("Pairs beyond their noise are seldom wrong when measured again") {
+TEST_CASE("Pairs beyond their noise are seldom wrong when measured again", "[autodiff_features]") {
   // Noise of 10 % each: judged pairs are more than 20 % apart, 1.4 deviations of their difference.
   std::vector<MeasuredTask> tasks = TasksWith(0.1);
   RankQuality quality = QualityOf(tasks, MeasuredAgain(tasks, 1));
@@ -49,7 +49,7 @@ TEST_CASE("Pairs beyond their noise are seldom wrong when measured again") {
   CHECK(quality.regret_first > 0);
 }
 
-TEST_CASE("Measuring again is the same for the same seed") {
+TEST_CASE("Measuring again is the same for the same seed", "[autodiff_features]") {
   std::vector<MeasuredTask> tasks = TasksWith(0.1);
   CHECK(MeasuredAgain(tasks, 3) == MeasuredAgain(tasks, 3));
   CHECK(MeasuredAgain(tasks, 3) != MeasuredAgain(tasks, 4));

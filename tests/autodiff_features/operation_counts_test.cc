@@ -49,7 +49,7 @@ OperationCounts AfterSteps(const Function& fn, const std::string& steps) {
 
 }  // namespace
 
-TEST_CASE("A sum with a product below it is one multiply-add") {
+TEST_CASE("A sum with a product below it is one multiply-add", "[autodiff_features]") {
   CHECK(Print(Of("S[i] + A[i, 0] * A[i, 1]")) == "fma 1");
   CHECK(Print(Of("A[i, 0] * A[i, 1] + S[i]")) == "fma 1");
   CHECK(Print(Of("S[i] - A[i, 0] * A[i, 1]")) == "fma 1");
@@ -59,7 +59,7 @@ TEST_CASE("A sum with a product below it is one multiply-add") {
   CHECK(Print(Of("(S[i] + A[i, 0]) * A[i, 1]")) == "add 1, mul 1");
 }
 
-TEST_CASE("A reduction counts its combiner") {
+TEST_CASE("A reduction counts its combiner", "[autodiff_features]") {
   std::vector<Ref<Block>> blocks = BlocksOf(MatmulFunction(3, 4, 5).body);
   CHECK(Print(OperationsOf(*blocks[0], false)) == "fma 1");
   CHECK(Print(OperationsOf(*blocks[0], true)) == "fma 1, tests 1");
@@ -71,13 +71,13 @@ TEST_CASE("A reduction counts its combiner") {
   CHECK(Print(OperationsOf(*softmax[3], false)) == "divide 1");
 }
 
-TEST_CASE("Equal parts count once") {
+TEST_CASE("Equal parts count once", "[autodiff_features]") {
   CHECK(Print(Of("(S[i] - A[i, 0]) * (S[i] - A[i, 0])")) == "add 1, mul 1");
   CHECK(Print(Of("exp(S[i]) / (exp(S[i]) + 1.0)")) == "add 1, divide 1, special 1");
   CHECK(Print(Of("max(S[i] * 2.0, 0.0) + max(S[i] * 2.0, 0.0)")) == "add 1, mul 1, compare 1");
 }
 
-TEST_CASE("Roots, quotients and functions have counts of their own") {
+TEST_CASE("Roots, quotients and functions have counts of their own", "[autodiff_features]") {
   CHECK(Print(Of("S[i] / sqrt(A[i, 0])")) == "divide 1, root 1");
   CHECK(Print(Of("S[i] * rsqrt(A[i, 0])")) == "mul 1, divide 1, root 1");
   CHECK(Print(Of("exp(S[i])")) == "special 1");
@@ -88,7 +88,7 @@ TEST_CASE("Roots, quotients and functions have counts of their own") {
   CHECK(Print(Of("pow(S[i], A[i, 0])")) == "special 4");
 }
 
-TEST_CASE("Comparisons, choices, extremes and roundings are cheap") {
+TEST_CASE("Comparisons, choices, extremes and roundings are cheap", "[autodiff_features]") {
   CHECK(Print(Of("max(S[i], 0.0)")) == "compare 1");
   CHECK(Print(Of("select(S[i] < A[i, 0], S[i], 0.0)")) == "compare 2");
   CHECK(Print(Of("abs(S[i])")) == "compare 1");
@@ -96,17 +96,18 @@ TEST_CASE("Comparisons, choices, extremes and roundings are cheap") {
   CHECK(Print(Of("f32(H[i])")) == "convert 1");
 }
 
-TEST_CASE("Indices are no arithmetic") {
+TEST_CASE("Indices are no arithmetic", "[autodiff_features]") {
   CHECK(Print(Of("S[7 - i]")).empty());
   CHECK(Print(Of("A[i, (i * 3 + 1) mod 8]")).empty());
 }
 
-TEST_CASE("Index arithmetic of a choice is not counted either") {
+TEST_CASE("Index arithmetic of a choice is not counted either", "[autodiff_features]") {
   CHECK(Print(Of("select(i * 2 + 1 < 9, S[i], 0.0)")) == "compare 2");
   CHECK(Print(Of("select(i mod 2 < 1, S[i], 0.0)")) == "compare 2");
 }
 
-TEST_CASE("Terms of a predicate are tests unless a loop round the block is partitioned") {
+TEST_CASE("Terms of a predicate are tests unless a loop round the block is partitioned",
+          "[autodiff_features]") {
   Function conv = ConvFunction({});
   Ref<Block> block = BlocksOf(conv.body)[0];
   // Four bounds, and whether it is the first instance.

@@ -60,7 +60,7 @@ double RegretOverSubsets(const MeasuredTask& task, size_t count) {
 
 }  // namespace
 
-TEST_CASE("A pair is right where the faster point is predicted faster") {
+TEST_CASE("A pair is right where the faster point is predicted faster", "[autodiff_features]") {
   MeasuredTask task = TaskWith({1, 2, 2.9});
   CheckPairs(task, {0, 1, 2}, 3, 3);
   CheckPairs(task, {0, 2, 1}, 2, 3);
@@ -70,12 +70,13 @@ TEST_CASE("A pair is right where the faster point is predicted faster") {
   CheckPairs(TaskWith({}), {}, 0, 0);
 }
 
-TEST_CASE("Equal predictions are half right") {
+TEST_CASE("Equal predictions are half right", "[autodiff_features]") {
   CheckPairs(TaskWith({1, 2, 2.9}), {7, 7, 7}, 1.5, 3);
   CheckPairs(TaskWith({1, 2, 2.9}), {0, 7, 7}, 2.5, 3);
 }
 
-TEST_CASE("Points that differ by no more than the noise of both make no pair") {
+TEST_CASE("Points that differ by no more than the noise of both make no pair",
+          "[autodiff_features]") {
   // ln 1.03 = 0.0296, ln 1.05 = 0.0488
   CheckPairs(TaskWith({1, 1.03}, 0.02), {0, 1}, 0, 0);
   CheckPairs(TaskWith({1, 1.05}, 0.02), {0, 1}, 1, 1);
@@ -86,7 +87,8 @@ TEST_CASE("Points that differ by no more than the noise of both make no pair") {
   CheckPairs(uneven, {0, 1}, 0, 0);
 }
 
-TEST_CASE("Points beyond three times the best and imprecise points make no pair") {
+TEST_CASE("Points beyond three times the best and imprecise points make no pair",
+          "[autodiff_features]") {
   CheckPairs(TaskWith({1, 2, 3, 3.01}), {0, 1, 2, 3}, 3, 3);
   CHECK(CountPairs(TaskWith({1, 2, 3, 3.01}), Steps(4, 1), 2).pairs == 1);
   // The best is the best of all points, whether timed precisely or not.
@@ -95,7 +97,7 @@ TEST_CASE("Points beyond three times the best and imprecise points make no pair"
   CheckPairs(task, {9, 1, 2, 0}, 1, 1);
 }
 
-TEST_CASE("A point without a prediction comes last") {
+TEST_CASE("A point without a prediction comes last", "[autodiff_features]") {
   CheckPairs(TaskWith({1, 2}), {kNaN, 5}, 0, 1);
   CheckPairs(TaskWith({1, 2}), {5, kNaN}, 1, 1);
   CheckPairs(TaskWith({1, 2}), {kNaN, kNaN}, 0.5, 1);
@@ -108,7 +110,7 @@ TEST_CASE("A point without a prediction comes last") {
   CHECK(SpearmanOf(task, std::vector<double>{kNaN, 1, 0}) == Approx(-1));
 }
 
-TEST_CASE("Regret takes the slower of equally predicted points first") {
+TEST_CASE("Regret takes the slower of equally predicted points first", "[autodiff_features]") {
   MeasuredTask task = TaskWith({4, 2, 8});
   CHECK(RegretOf(task, std::vector<double>{0, 0, 1}, 1) == 1);
   CHECK(RegretOf(task, std::vector<double>{0, 0, 1}, 2) == 0);
@@ -120,13 +122,13 @@ TEST_CASE("Regret takes the slower of equally predicted points first") {
   CHECK(RegretOf(TaskWith({}), {}, 1) == 0);
 }
 
-TEST_CASE("Regret looks at imprecise points, too") {
+TEST_CASE("Regret looks at imprecise points, too", "[autodiff_features]") {
   MeasuredTask task = TaskWith({4, 2, 8});
   task.points[2].precise = false;
   CHECK(RegretOf(task, std::vector<double>{1, 2, 0}, 1) == 3);
 }
 
-TEST_CASE("The regret of a draw is the mean over all subsets") {
+TEST_CASE("The regret of a draw is the mean over all subsets", "[autodiff_features]") {
   Random random(6);
   for (size_t points = 1; points <= 7; ++points) {
     for (int round = 0; round < 5; ++round) {
@@ -146,7 +148,8 @@ TEST_CASE("The regret of a draw is the mean over all subsets") {
   CHECK(RandomRegret(TaskWith({}), 3) == 0);
 }
 
-TEST_CASE("Spearman's correlation gives equal values the mean of their ranks") {
+TEST_CASE("Spearman's correlation gives equal values the mean of their ranks",
+          "[autodiff_features]") {
   MeasuredTask task = TaskWith({1, 2, 3, 4});
   auto spearman = [&](std::vector<double> predicted) { return SpearmanOf(task, predicted); };
   CHECK(spearman({-9, -8, -7, 100}) == Approx(1));
@@ -160,7 +163,7 @@ TEST_CASE("Spearman's correlation gives equal values the mean of their ranks") {
   CHECK(SpearmanOf(TaskWith({3, 3, 3}), Steps(3, 1)) == 0);
 }
 
-TEST_CASE("Spearman's correlation leaves imprecise points out") {
+TEST_CASE("Spearman's correlation leaves imprecise points out", "[autodiff_features]") {
   MeasuredTask task = TaskWith({1, 2, 3, 4});
   task.points[3].precise = false;
   CHECK(SpearmanOf(task, std::vector<double>{1, 2, 3, 0}) == Approx(1));
@@ -169,7 +172,8 @@ TEST_CASE("Spearman's correlation leaves imprecise points out") {
   CHECK(SpearmanOf(TaskWith({}), {}) == 0);
 }
 
-TEST_CASE("Pairs of tasks are summed, other figures are means over tasks of 16 points and more") {
+TEST_CASE("Pairs of tasks are summed, other figures are means over tasks of 16 points and more",
+          "[autodiff_features]") {
   // 120 pairs in order, 136 in reverse, one of equal predictions; 4 lies beyond three times 1.
   std::vector<MeasuredTask> tasks = {RisingTask(16), RisingTask(17), TaskWith({1, 2, 4})};
   std::vector<std::vector<double>> predicted = {Steps(16, 1), Steps(17, -1), Steps(3, 0)};
@@ -194,7 +198,7 @@ TEST_CASE("Pairs of tasks are summed, other figures are means over tasks of 16 p
   CHECK(random.spearman == 0);
 }
 
-TEST_CASE("Tasks of fewer than 16 points have pairs and no means") {
+TEST_CASE("Tasks of fewer than 16 points have pairs and no means", "[autodiff_features]") {
   std::vector<MeasuredTask> tasks = {RisingTask(15)};
   std::vector<std::vector<double>> predicted = {Steps(15, -1)};
   for (const RankQuality& quality : {QualityOf(tasks, predicted), RandomQuality(tasks)}) {
@@ -208,7 +212,7 @@ TEST_CASE("Tasks of fewer than 16 points have pairs and no means") {
   CHECK(RandomQuality({}).points == 0);
 }
 
-TEST_CASE("Without pairs there is no share of pairs that are right") {
+TEST_CASE("Without pairs there is no share of pairs that are right", "[autodiff_features]") {
   CHECK_FALSE(QualityOf({}, {}).PairAccuracy().has_value());
   std::vector<MeasuredTask> tasks = {TaskWith({1, 1})};
   std::vector<std::vector<double>> predicted = {Steps(2, 1)};

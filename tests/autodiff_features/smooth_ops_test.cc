@@ -85,7 +85,7 @@ void CheckSlopes(const Rule& rule, const std::vector<double>& x, double width) {
 
 }  // namespace
 
-TEST_CASE("slopes of every op agree with differences of its twin", "[features][smooth]") {
+TEST_CASE("slopes of every op agree with differences of its twin", "[autodiff_features][smooth]") {
   for (const Rule& rule : kRules) {
     Random random(7);
     for (double width : kWidths) {
@@ -94,7 +94,7 @@ TEST_CASE("slopes of every op agree with differences of its twin", "[features][s
   }
 }
 
-TEST_CASE("slopes agree with differences for operands below 0", "[features][smooth]") {
+TEST_CASE("slopes agree with differences for operands below 0", "[autodiff_features][smooth]") {
   for (const Rule& rule : kRules) {
     bool defined_below = rule.op == FormulaOp::kMin || rule.op == FormulaOp::kMax ||
                          Compares(rule.op) || rule.op == FormulaOp::kSub;
@@ -111,7 +111,8 @@ TEST_CASE("slopes agree with differences for operands below 0", "[features][smoo
   }
 }
 
-TEST_CASE("values and slopes are finite over thirty orders of magnitude", "[features][smooth]") {
+TEST_CASE("values and slopes are finite over thirty orders of magnitude",
+          "[autodiff_features][smooth]") {
   constexpr double kMagnitudes[] = {1e-15, 1e-9, 1e-3, 1, 1.5, 1e7, 1e15};
   for (const Rule& rule : kRules) {
     std::vector<double> firsts(std::begin(kMagnitudes), std::end(kMagnitudes));
@@ -134,7 +135,7 @@ TEST_CASE("values and slopes are finite over thirty orders of magnitude", "[feat
   }
 }
 
-TEST_CASE("narrow twins are the exact ops", "[features][smooth]") {
+TEST_CASE("narrow twins are the exact ops", "[autodiff_features][smooth]") {
   for (const Rule& rule : kRules) {
     bool divides = rule.op == FormulaOp::kCeilDiv || rule.op == FormulaOp::kFloorDiv ||
                    rule.op == FormulaOp::kFloorMod;
@@ -159,7 +160,7 @@ TEST_CASE("narrow twins are the exact ops", "[features][smooth]") {
 }
 
 TEST_CASE("twins of quotients are the quotient, its mean floor and mean remainder",
-          "[features][smooth]") {
+          "[autodiff_features][smooth]") {
   auto near = [](double value) { return Approx(value).epsilon(1e-3); };
   CHECK(SmoothOp<FormulaOp::kCeilDiv>::Value(192, 64, 0, 1e-3) == near(3));
   CHECK(SmoothOp<FormulaOp::kCeilDiv>::Value(197, 64, 0, 1e-3) == near(197.0 / 64));
@@ -182,7 +183,7 @@ TEST_CASE("twins of quotients are the quotient, its mean floor and mean remainde
   }
 }
 
-TEST_CASE("the minimum of very different values keeps its digits", "[features][smooth]") {
+TEST_CASE("the minimum of very different values keeps its digits", "[autodiff_features][smooth]") {
   using Min = SmoothOp<FormulaOp::kMin>;
   using Max = SmoothOp<FormulaOp::kMax>;
   for (double large : {1e3, 1e9, 1e15}) {
@@ -200,7 +201,7 @@ TEST_CASE("the minimum of very different values keeps its digits", "[features][s
   CHECK(Max::Value(2e-9, 3e-9, 0, 0.5) == Approx(1e-9 * Max::Value(2, 3, 0, 0.5)).epsilon(1e-12));
 }
 
-TEST_CASE("steps lie half a unit beside equal integers", "[features][smooth]") {
+TEST_CASE("steps lie half a unit beside equal integers", "[autodiff_features][smooth]") {
   CHECK(SmoothOp<FormulaOp::kLt>::Value(1, 1, 0, 0.1) == Approx(0.02).margin(0.005));
   CHECK(SmoothOp<FormulaOp::kLt>::Value(1, 2, 0, 0.1) == Approx(0.96).margin(0.02));
   CHECK(SmoothOp<FormulaOp::kLe>::Value(1, 1, 0, 0.1) == Approx(0.98).margin(0.005));
@@ -211,7 +212,7 @@ TEST_CASE("steps lie half a unit beside equal integers", "[features][smooth]") {
   CHECK(SmoothOp<FormulaOp::kLe>::Value(16384, 32768, 0, 0.5) == Approx(0.90).margin(0.01));
 }
 
-TEST_CASE("choices of reals go through the arms' geometric mean", "[features][smooth]") {
+TEST_CASE("choices of reals go through the arms' geometric mean", "[autodiff_features][smooth]") {
   using Choice = SmoothOp<FormulaOp::kSelectReal>;
   CHECK(Choice::Value(0.5, 1e6, 1, 0.1) == Approx(1e3));
   CHECK(Choice::Value(0.5, 0, 1, 0.1) == Approx(std::sqrt(kMinCount)));

@@ -145,13 +145,14 @@ bool SameTables(const PointTable& a, const PointTable& b) {
 
 }  // namespace
 
-TEST_CASE("gradients of random formulas agree with differences", "[features][tape][fuzz]") {
+TEST_CASE("gradients of random formulas agree with differences",
+          "[autodiff_features][tape][fuzz]") {
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     for (double width : {0.5, 0.1}) CheckGradient(seed, width);
   }
 }
 
-TEST_CASE("a product and a quotient have their textbook gradient", "[features][tape]") {
+TEST_CASE("a product and a quotient have their textbook gradient", "[autodiff_features][tape]") {
   Var x = IterationVar("x", kFloat64), y = IterationVar("y", kFloat64);
   Tape tape = TapeOf({Make<Div>(x * x, y)}, {x, y});
   PointTable points(2, 1);
@@ -164,7 +165,7 @@ TEST_CASE("a product and a quotient have their textbook gradient", "[features][t
   }
 }
 
-TEST_CASE("exact values of a tape are those of the batch evaluator", "[features][tape]") {
+TEST_CASE("exact values of a tape are those of the batch evaluator", "[autodiff_features][tape]") {
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     Random random(seed);
     CountGenerator generator(random);
@@ -182,7 +183,7 @@ TEST_CASE("exact values of a tape are those of the batch evaluator", "[features]
   }
 }
 
-TEST_CASE("seeds of several results sum up", "[features][tape]") {
+TEST_CASE("seeds of several results sum up", "[autodiff_features][tape]") {
   Random random(11);
   CountGenerator generator(random);
   // The last one is a variable, and the first comes twice.
@@ -208,7 +209,7 @@ TEST_CASE("seeds of several results sum up", "[features][tape]") {
   CHECK(SameTables(together.values, tape.Smooth(points, 0.2)));
 }
 
-TEST_CASE("a point's values do not depend on its block", "[features][tape]") {
+TEST_CASE("a point's values do not depend on its block", "[autodiff_features][tape]") {
   Random random(12);
   CountGenerator generator(random);
   Tape tape =
@@ -231,7 +232,8 @@ TEST_CASE("a point's values do not depend on its block", "[features][tape]") {
   CHECK(tape.Smooth(generator.Points(0), 0.3).points() == 0);
 }
 
-TEST_CASE("at width 0 values are exact and comparisons have no slope", "[features][tape]") {
+TEST_CASE("at width 0 values are exact and comparisons have no slope",
+          "[autodiff_features][tape]") {
   Var i = TileVar("i", 1, 64), rate = IterationVar("rate", kFloat64);
   Expr fits = Real(i) <= rate;
   Tape tape = TapeOf({SelectOf(fits, Real(i) * Real(10), rate), MaxOf(Real(i), rate)}, {i, rate});
@@ -255,7 +257,7 @@ TEST_CASE("at width 0 values are exact and comparisons have no slope", "[feature
   CHECK(larger.gradient.at(1, 1) == 0);
 }
 
-TEST_CASE("an arm that is not picked leaves the gradient alone", "[features][tape]") {
+TEST_CASE("an arm that is not picked leaves the gradient alone", "[autodiff_features][tape]") {
   Var x = IterationVar("x", kFloat64);
   Expr inverse = Make<Div>(Real(1), x);
   Tape tape = TapeOf({SelectOf(x <= Real(0), Real(5), inverse)}, {x});
@@ -267,7 +269,7 @@ TEST_CASE("an arm that is not picked leaves the gradient alone", "[features][tap
   CHECK(got.gradient.at(0, 1) == -0.25);
 }
 
-TEST_CASE("narrow values of a tape go to the exact ones", "[features][tape]") {
+TEST_CASE("narrow values of a tape go to the exact ones", "[autodiff_features][tape]") {
   Var i = TileVar("i", 1, 64), j = TileVar("j", 1, 64);
   std::vector<Expr> exprs = {
       Real(MinOf(i * Expr(3), j)) * Real(MaxOf(i, Expr(7))),
@@ -292,7 +294,7 @@ TEST_CASE("narrow values of a tape go to the exact ones", "[features][tape]") {
   CHECK(last < 1e-3);
 }
 
-TEST_CASE("formulas are finite for sizes up to ten million", "[features][tape]") {
+TEST_CASE("formulas are finite for sizes up to ten million", "[autodiff_features][tape]") {
   Random random(13);
   for (int i = 0; i < 100; ++i) {
     CountGenerator generator(random);

@@ -77,7 +77,7 @@ TaskFormulas CheckSecondLeftOut(const MeasuredRecord& bad) {
 
 }  // namespace
 
-TEST_CASE("Every sketch of a product has finite predictions and features") {
+TEST_CASE("Every sketch of a product has finite predictions and features", "[autodiff_features]") {
   Function fn = ParseFunction(kMatmul).value();
   Random random(2);
   std::vector<MeasuredRecord> records;
@@ -105,7 +105,8 @@ TEST_CASE("Every sketch of a product has finite predictions and features") {
   }
 }
 
-TEST_CASE("Predictions of points in turn are those of each sketch by itself") {
+TEST_CASE("Predictions of points in turn are those of each sketch by itself",
+          "[autodiff_features]") {
   std::vector<Sketch> sketches = MatmulSketches();
   const Sketch &first = sketches.front(), &last = sketches.back();
   MeasuredRecord of_first = RecordOf(Print(first.trace), first.start);
@@ -123,7 +124,7 @@ TEST_CASE("Predictions of points in turn are those of each sketch by itself") {
         std::vector<double>{alone_last, alone_first, alone_last});
 }
 
-TEST_CASE("A point that lacks a size is not predicted") {
+TEST_CASE("A point that lacks a size is not predicted", "[autodiff_features]") {
   Sketch sketch = MatmulSketches()[0];
   Decisions set = sketch.start;
   std::string name = set.begin()->first;
@@ -133,7 +134,7 @@ TEST_CASE("A point that lacks a size is not predicted") {
         std::vector<std::string>{"'product': size '" + name + "' has no value (1 of 3 points)"});
 }
 
-TEST_CASE("A point whose value is not allowed is not predicted") {
+TEST_CASE("A point whose value is not allowed is not predicted", "[autodiff_features]") {
   Sketch sketch = MatmulSketches()[0];
   for (const FreeSize& size : sketch.trace.sizes) {
     int64_t most = ValuesOf(size).back();
@@ -149,7 +150,8 @@ TEST_CASE("A point whose value is not allowed is not predicted") {
   }
 }
 
-TEST_CASE("Points that cannot be placed are told once for each reason, with their number") {
+TEST_CASE("Points that cannot be placed are told once for each reason, with their number",
+          "[autodiff_features]") {
   Sketch sketch = MatmulSketches()[0];
   std::string trace = Print(sketch.trace);
   Decisions missing = sketch.start, zero = sketch.start, negative = sketch.start;
@@ -169,7 +171,8 @@ TEST_CASE("Points that cannot be placed are told once for each reason, with thei
   CHECK(Mentions(formulas.problems()[2], " (2 of 7 points)"));
 }
 
-TEST_CASE("A sketch that cannot be replayed is a problem that names its task") {
+TEST_CASE("A sketch that cannot be replayed is a problem that names its task",
+          "[autodiff_features]") {
   Sketch sketch = MatmulSketches()[0];
   std::string trace = Print(sketch.trace);
   MeasuredRecord unreadable = RecordOf("fold mm/i\n" + trace, sketch.start);
@@ -189,7 +192,7 @@ TEST_CASE("A sketch that cannot be replayed is a problem that names its task") {
   CHECK(Mentions(CheckSecondLeftOut(illegal).problems()[0], "nowhere"));
 }
 
-TEST_CASE("A record of a GPU gets no prediction for a CPU") {
+TEST_CASE("A record of a GPU gets no prediction for a CPU", "[autodiff_features]") {
   Sketch sketch = MatmulSketches()[0];
   MeasuredRecord of_gpu = RecordOf(Print(sketch.trace), sketch.start);
   of_gpu.target = "sm_86";
@@ -207,7 +210,8 @@ TEST_CASE("A record of a GPU gets no prediction for a CPU") {
   }
 }
 
-TEST_CASE("A trace that binds threads of a GPU gets no prediction for a CPU") {
+TEST_CASE("A trace that binds threads of a GPU gets no prediction for a CPU",
+          "[autodiff_features]") {
   for (const char* kind : {"threadIdx.x", "blockIdx.y", "vthread"}) {
     std::string trace = std::string("bind mm/i ") + kind + "\n";
     INFO(trace);
@@ -226,7 +230,7 @@ TEST_CASE("A trace that binds threads of a GPU gets no prediction for a CPU") {
   }
 }
 
-TEST_CASE("No sketch of a CPU is predicted for a GPU") {
+TEST_CASE("No sketch of a CPU is predicted for a GPU", "[autodiff_features]") {
   Sketch sketch = MatmulSketches()[0];
   MeasuredTask task = TaskOf({RecordOf(Print(sketch.trace), sketch.start)});
   TaskFormulas formulas = TaskFormulas::Of(task, *FindTarget("sm_86"), {});

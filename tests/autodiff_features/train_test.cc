@@ -62,7 +62,7 @@ std::vector<uint8_t> Replaced(const std::vector<uint8_t>& bytes, const std::stri
 
 }  // namespace
 
-TEST_CASE("A model learns what the prior leaves out") {
+TEST_CASE("A model learns what the prior leaves out", "[autodiff_features]") {
   std::vector<TrainingTask> tasks = SineTasks(10, 50);
   TrainOptions options;
   options.members = 1;
@@ -83,7 +83,7 @@ TEST_CASE("A model learns what the prior leaves out") {
   CHECK(std::sqrt(squares / 60) < 0.05);
 }
 
-TEST_CASE("The slopes of a task's loss are those of finite differences") {
+TEST_CASE("The slopes of a task's loss are those of finite differences", "[autodiff_features]") {
   std::vector<TrainingPoint> points;
   Random random(4);
   for (int i = 0; i < 12; ++i) {
@@ -112,7 +112,7 @@ TEST_CASE("The slopes of a task's loss are those of finite differences") {
   CHECK(LossOf(pointers, best, predicted).loss > 0);
 }
 
-TEST_CASE("Slopes by rows are those of finite differences, also below 0") {
+TEST_CASE("Slopes by rows are those of finite differences, also below 0", "[autodiff_features]") {
   KernelFeatures kernel;
   kernel.rows.assign(2 * kFeatures, 0.5);
   kernel.rows[kBodies] = -0.7;  // a smooth twin of a difference may be
@@ -144,7 +144,8 @@ TEST_CASE("Slopes by rows are those of finite differences, also below 0") {
   CHECK(slopes[kBodies] == 0);
 }
 
-TEST_CASE("Two trainings from one seed give the same bytes, another seed others") {
+TEST_CASE("Two trainings from one seed give the same bytes, another seed others",
+          "[autodiff_features]") {
   std::vector<TrainingTask> tasks = SineTasks(6, 20);
   std::vector<uint8_t> first = ModelBytes(Train(tasks, {}, Quick()).value());
   CHECK(first == ModelBytes(Train(tasks, {}, Quick()).value()));
@@ -153,13 +154,14 @@ TEST_CASE("Two trainings from one seed give the same bytes, another seed others"
   CHECK(first != ModelBytes(Train(tasks, {}, other).value()));
 }
 
-TEST_CASE("Training without a measured point is an error") {
+TEST_CASE("Training without a measured point is an error", "[autodiff_features]") {
   std::vector<TrainingTask> tasks(3);
   CHECK_FALSE(Train(tasks, {}, {}).ok());
   CHECK_FALSE(Train({}, {}, {}).ok());
 }
 
-TEST_CASE("Points with NaN or infinity are left out of training and counted") {
+TEST_CASE("Points with NaN or infinity are left out of training and counted",
+          "[autodiff_features]") {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   std::vector<TrainingTask> tasks = SineTasks(6, 20), with_bad = tasks;
@@ -186,7 +188,7 @@ TEST_CASE("Points with NaN or infinity are left out of training and counted") {
   CHECK(left_out == 10);
 }
 
-TEST_CASE("Tasks without points are not drawn") {
+TEST_CASE("Tasks without points are not drawn", "[autodiff_features]") {
   std::vector<TrainingTask> tasks = SineTasks(2, 20), among_empty(40);
   std::vector<uint8_t> wanted = ModelBytes(Train(tasks, {}, Quick()).value());
   among_empty[7] = tasks[0];
@@ -194,7 +196,8 @@ TEST_CASE("Tasks without points are not drawn") {
   CHECK(ModelBytes(Train(among_empty, {}, Quick()).value()) == wanted);
 }
 
-TEST_CASE("A model's file gives the same predictions and the same bytes again") {
+TEST_CASE("A model's file gives the same predictions and the same bytes again",
+          "[autodiff_features]") {
   std::vector<TrainingTask> tasks = SineTasks(6, 20);
   for (bool on_prior : {true, false}) {
     TrainOptions options = Quick();
@@ -214,7 +217,8 @@ TEST_CASE("A model's file gives the same predictions and the same bytes again") 
   }
 }
 
-TEST_CASE("A prior that stands alone has a file, a mean without members has none") {
+TEST_CASE("A prior that stands alone has a file, a mean without members has none",
+          "[autodiff_features]") {
   std::vector<uint8_t> bytes = ModelBytes(PriorAlone({}));
   StatusOr<LearnedModel> read = ParseModel(bytes, "m");
   INFO(read.status());
@@ -225,7 +229,7 @@ TEST_CASE("A prior that stands alone has a file, a mean without members has none
   CHECK_FALSE(ParseModel(Replaced(bytes, "prior yes\n", "mean -8\n"), "m").ok());
 }
 
-TEST_CASE("A damaged, cut off or foreign model file is refused by name") {
+TEST_CASE("A damaged, cut off or foreign model file is refused by name", "[autodiff_features]") {
   std::vector<uint8_t> bytes = ModelBytes(Train(SineTasks(4, 10), {}, Quick()).value());
   for (size_t i = 0; i < bytes.size(); i += i < 4000 ? 1 : 997) {
     std::vector<uint8_t> damaged = bytes;
@@ -240,7 +244,8 @@ TEST_CASE("A damaged, cut off or foreign model file is refused by name") {
   CHECK_FALSE(ParseModel({}, "some.model").ok());
 }
 
-TEST_CASE("A model file whose header says something else than was written is refused by name") {
+TEST_CASE("A model file whose header says something else than was written is refused by name",
+          "[autodiff_features]") {
   std::vector<uint8_t> bytes = ModelBytes(Train(SineTasks(4, 10), {}, Quick()).value());
   CHECK(ParseModel(Replaced(bytes, "target cpu\n", "target cpu\n"), "some.model").ok());
   struct Row {

@@ -111,7 +111,7 @@ void Compare(const Function& fn, const Site& site, const Access& access, Totals&
 
 }  // namespace
 
-TEST_CASE("Sectors of a warp are those that its threads touch one by one") {
+TEST_CASE("Sectors of a warp are those that its threads touch one by one", "[autodiff_features]") {
   std::vector<Function> functions = {
       MatmulFunction(64, 96, 80),
       MatmulFunction(31, 40, 100),

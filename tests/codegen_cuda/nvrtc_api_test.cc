@@ -26,11 +26,11 @@ static_assert(Same(tcc::kNvrtcInternalError, NVRTC_ERROR_INTERNAL_ERROR));
 
 }  // namespace
 
-TEST_CASE("our declarations of NVRTC are those of its header", "[nvrtc_api]") {
+TEST_CASE("our declarations of NVRTC are those of its header", "[codegen_cuda][nvrtc_api]") {
   SUCCEED("held when this file was compiled");
 }
 #else
-TEST_CASE("our declarations of NVRTC are those of its header", "[nvrtc_api]") {
+TEST_CASE("our declarations of NVRTC are those of its header", "[codegen_cuda][nvrtc_api]") {
   WARN("no nvrtc.h on this machine: nothing to hold them against");
 }
 #endif

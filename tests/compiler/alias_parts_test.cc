@@ -88,7 +88,7 @@ Aliased Check(const std::string& body,
   return Check(Parsed(body, given));
 }
 
-TEST_CASE("operands of a Concat are computed where they belong", "[api][parts]") {
+TEST_CASE("operands of a Concat are computed where they belong", "[compiler][parts]") {
   for (int axis : {0, 1, 2, -1}) {
     INFO(axis);
     std::string body = fmt::format(R"(
@@ -105,7 +105,7 @@ TEST_CASE("operands of a Concat are computed where they belong", "[api][parts]")
   }
 }
 
-TEST_CASE("a Concat that is an output is computed in the caller's memory", "[api][parts]") {
+TEST_CASE("a Concat that is an output is computed in the caller's memory", "[compiler][parts]") {
   Aliased aliased = Check(R"(
   input x: f32[4x3]
   input y: f32[4x5]
@@ -117,7 +117,7 @@ TEST_CASE("a Concat that is an output is computed in the caller's memory", "[api
   CHECK(aliased == Aliased{{"a", "b"}, 2, 0});
 }
 
-TEST_CASE("elements of every size may be parts", "[api][parts]") {
+TEST_CASE("elements of every size may be parts", "[compiler][parts]") {
   for (const char* dtype : {"f16", "f64", "i8", "i64"}) {
     std::string body = fmt::format(R"(
   input x: {0}[3x2]
@@ -134,7 +134,8 @@ TEST_CASE("elements of every size may be parts", "[api][parts]") {
 }
 
 // Their channels are no multiple of a vector's lanes, and a tile's unused lanes are not stored.
-TEST_CASE("convolutions beside each other leave their neighbours' channels alone", "[api][parts]") {
+TEST_CASE("convolutions beside each other leave their neighbours' channels alone",
+          "[compiler][parts]") {
   for (int batch : {1, 2}) {
     std::string body = fmt::format(R"(
   input x: f32[{}x5x6x7]
@@ -156,7 +157,7 @@ TEST_CASE("convolutions beside each other leave their neighbours' channels alone
   }
 }
 
-TEST_CASE("a dense block is one buffer, of which each layer reads the front", "[api][parts]") {
+TEST_CASE("a dense block is one buffer, of which each layer reads the front", "[compiler][parts]") {
   Aliased aliased = Check(R"(
   input x: f32[2x3x4x4]
   f0 = Conv(x, w0) : f32[]
@@ -180,7 +181,7 @@ TEST_CASE("a dense block is one buffer, of which each layer reads the front", "[
   CHECK(aliased.copies == 0);
 }
 
-TEST_CASE("a Concat inside another one is computed in the outer one", "[api][parts]") {
+TEST_CASE("a Concat inside another one is computed in the outer one", "[compiler][parts]") {
   Aliased aliased = Check(R"(
   input x: f32[3x2]
   a = Tanh(x) : f32[]
@@ -195,7 +196,8 @@ TEST_CASE("a Concat inside another one is computed in the outer one", "[api][par
   CHECK(aliased.parts == Names{"a", "b", "c", "inner"});
 }
 
-TEST_CASE("an operand that stands in a Concat twice is copied to both places", "[api][parts]") {
+TEST_CASE("an operand that stands in a Concat twice is copied to both places",
+          "[compiler][parts]") {
   Aliased aliased = Check(R"(
   input x: f32[3x2]
   a = Tanh(x) : f32[]
@@ -207,7 +209,7 @@ TEST_CASE("an operand that stands in a Concat twice is copied to both places", "
   CHECK(aliased == Aliased{{"b"}, 4, 0});
 }
 
-TEST_CASE("an operand of two Concats lies in one of them", "[api][parts]") {
+TEST_CASE("an operand of two Concats lies in one of them", "[compiler][parts]") {
   Aliased aliased = Check(R"(
   input x: f32[3x2]
   a = Tanh(x) : f32[]
@@ -222,7 +224,7 @@ TEST_CASE("an operand of two Concats lies in one of them", "[api][parts]") {
   CHECK(aliased == Aliased{{"a", "b", "c"}, 6, 0});
 }
 
-TEST_CASE("operands that somebody else holds are copied", "[api][parts]") {
+TEST_CASE("operands that somebody else holds are copied", "[compiler][parts]") {
   // An input of the graph, a constant, an output of the graph under its own or another shape.
   Aliased aliased = Check(R"(
   input x: f32[3x2]
@@ -238,7 +240,7 @@ TEST_CASE("operands that somebody else holds are copied", "[api][parts]") {
   CHECK(aliased.parts == Names{"own"});
 }
 
-TEST_CASE("what is read under another shape is a part where it is one run", "[api][parts]") {
+TEST_CASE("what is read under another shape is a part where it is one run", "[compiler][parts]") {
   for (int axis : {0, 1}) {
     std::string body = fmt::format(R"(
   input x: f32[6]
@@ -256,7 +258,7 @@ TEST_CASE("what is read under another shape is a part where it is one run", "[ap
   }
 }
 
-TEST_CASE("empty operands of a Concat take no place", "[api][parts]") {
+TEST_CASE("empty operands of a Concat take no place", "[compiler][parts]") {
   Aliased aliased = Check(R"(
   input x: f32[3x2]
   input none: f32[3x0]
@@ -279,7 +281,7 @@ TEST_CASE("empty operands of a Concat take no place", "[api][parts]") {
             .parts.empty());
 }
 
-TEST_CASE("parts of a Split are read where they are", "[api][parts]") {
+TEST_CASE("parts of a Split are read where they are", "[compiler][parts]") {
   for (int axis : {0, 1, 2}) {
     std::string body = fmt::format(R"(
   input x: f32[4x4x4]
@@ -295,7 +297,7 @@ TEST_CASE("parts of a Split are read where they are", "[api][parts]") {
   }
 }
 
-TEST_CASE("uneven and unread parts of a Split are read where they are", "[api][parts]") {
+TEST_CASE("uneven and unread parts of a Split are read where they are", "[compiler][parts]") {
   Aliased aliased = Check(R"(
   input x: f32[3x7]
   y = Tanh(x) : f32[]
@@ -307,7 +309,7 @@ TEST_CASE("uneven and unread parts of a Split are read where they are", "[api][p
   CHECK(aliased == Aliased{{"a", "c"}, 3, 0});
 }
 
-TEST_CASE("inputs and slices of slices are read where they are", "[api][parts]") {
+TEST_CASE("inputs and slices of slices are read where they are", "[compiler][parts]") {
   Aliased aliased = Check(R"(
   input x: f32[5x6]
   a = Slice(x, from, to, axes) : f32[]
@@ -325,7 +327,7 @@ TEST_CASE("inputs and slices of slices are read where they are", "[api][parts]")
   CHECK(aliased == Aliased{{"a", "c"}, 2, 0});
 }
 
-TEST_CASE("slices in steps are copied", "[api][parts]") {
+TEST_CASE("slices in steps are copied", "[compiler][parts]") {
   for (int step : {2, -1}) {
     std::vector<std::pair<std::string, Tensor>> given = {{"from", Ints({step > 0 ? 0 : 5})},
                                                          {"to", Ints({step > 0 ? 6 : -7})},
@@ -344,7 +346,7 @@ TEST_CASE("slices in steps are copied", "[api][parts]") {
   }
 }
 
-TEST_CASE("a part of a part that is no run is not read under another shape", "[api][parts]") {
+TEST_CASE("a part of a part that is no run is not read under another shape", "[compiler][parts]") {
   Aliased aliased = Check(R"(
   input x: f32[4x6]
   y = Tanh(x) : f32[]
@@ -362,7 +364,7 @@ TEST_CASE("a part of a part that is no run is not read under another shape", "[a
 }
 
 // A loop changes the places of what it carries, and reads slices and captured values whole.
-TEST_CASE("loops take parts that are one run, and give values of their own", "[api][parts]") {
+TEST_CASE("loops take parts that are one run, and give values of their own", "[compiler][parts]") {
   std::string body = R"(
   input x: f32[2x3]
   a = Tanh(x) : f32[]
@@ -398,7 +400,8 @@ TEST_CASE("loops take parts that are one run, and give values of their own", "[a
   CHECK(Check(graph).parts == Names{"a", "b", "c", "d", "f"});
 }
 
-TEST_CASE("branches take parts that are one run, and give values of their own", "[api][parts]") {
+TEST_CASE("branches take parts that are one run, and give values of their own",
+          "[compiler][parts]") {
   Aliased aliased = Check(R"(
   input c: bool[]
   input x: f32[2x3]
@@ -499,7 +502,7 @@ struct RandomParts {
 };
 
 TEST_CASE("random graphs of Concats, Splits and Slices compute what the interpreter does",
-          "[api][parts]") {
+          "[compiler][parts]") {
   Random random(11);
   size_t parts = 0;
   for (int round = 0; round < 80; ++round) {

@@ -103,7 +103,7 @@ std::optional<Graph> GraphOf(const Case& c, const Operand& operand) {
 }  // namespace
 
 TEST_CASE("a reduction of 784 or other awkward extents gets a schedule for every target",
-          "[api][schedule]") {
+          "[compiler][schedule]") {
   int graphs = 0;
   for (const Target& target : AllTargets()) {
     if (target.kind == TargetKind::kReference) continue;

@@ -20,7 +20,7 @@ int64_t Different(double got, double expected) {
   return Compare(Of({got}), Of({expected}), {.rtol = 0.25, .atol = 0.5}).different;
 }
 
-TEST_CASE("an element may be off by atol plus rtol times what is expected", "[api]") {
+TEST_CASE("an element may be off by atol plus rtol times what is expected", "[compiler]") {
   CHECK(Different(4, 4) == 0);
   CHECK(Different(5.5, 4) == 0);
   CHECK(Different(2.5, 4) == 0);
@@ -29,7 +29,7 @@ TEST_CASE("an element may be off by atol plus rtol times what is expected", "[ap
   CHECK(Different(-0.625, 0) == 1);
 }
 
-TEST_CASE("what is not finite must be the same", "[api]") {
+TEST_CASE("what is not finite must be the same", "[compiler]") {
   CHECK(Different(kNaN, kNaN) == 0);
   CHECK(Different(kInfinity, kInfinity) == 0);
   CHECK(Different(kNaN, 1) == 1);
@@ -39,7 +39,7 @@ TEST_CASE("what is not finite must be the same", "[api]") {
   CHECK(Compare(Of({kNaN, 1}), Of({2, 1}), {}).max_abs_error == kInfinity);
 }
 
-TEST_CASE("errors are given in absolute terms, relative ones and deviations", "[api]") {
+TEST_CASE("errors are given in absolute terms, relative ones and deviations", "[compiler]") {
   Comparison result = Compare(Of({1, 3.5, 1, 3}), Of({1, 3, 1, 3}), {});
   CHECK(result.elements == 4);
   CHECK(result.different == 1);
@@ -49,7 +49,7 @@ TEST_CASE("errors are given in absolute terms, relative ones and deviations", "[
   CHECK(result.max_error_in_deviations == Approx(0.5));  // the deviation of 1, 3, 1, 3 is 1
 }
 
-TEST_CASE("the first output and element that differ are named", "[api]") {
+TEST_CASE("the first output and element that differ are named", "[compiler]") {
   std::vector<Tensor> expected = {Of({1, 2}), Of({3, 4, 5})};
   std::vector<Tensor> got = {Of({1, 2}), Of({3, 4, 6})};
   Comparison report;
@@ -62,7 +62,7 @@ TEST_CASE("the first output and element that differ are named", "[api]") {
   CHECK(CompareOutputs(expected, expected, {"a", "b"}, {}).ok());
 }
 
-TEST_CASE("outputs of another shape or number are wrong", "[api]") {
+TEST_CASE("outputs of another shape or number are wrong", "[compiler]") {
   CHECK(Message(CompareOutputs({Of({1, 2})}, {Of({1})}, {"a"}, {})) ==
         "output 'a' is f32[1x2]; expected f32[1x1]");
   CHECK(Message(CompareOutputs({Of({1})}, {Of({1}), Of({1})}, {"a"}, {})) ==

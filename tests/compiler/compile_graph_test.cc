@@ -16,7 +16,7 @@
 namespace tcc {
 namespace {
 
-TEST_CASE("random graphs compute what the interpreter does", "[api]") {
+TEST_CASE("random graphs compute what the interpreter does", "[compiler]") {
   Random random(29);
   for (int round = 0; round < 60; ++round) {
     Random own = random.Fork();
@@ -31,7 +31,7 @@ TEST_CASE("random graphs compute what the interpreter does", "[api]") {
   }
 }
 
-TEST_CASE("an artefact has the same bytes for any number of compiler threads", "[api]") {
+TEST_CASE("an artefact has the same bytes for any number of compiler threads", "[compiler]") {
   Graph graph = *BuildZoo("mobilenet_v2", {.small = true});
   for (const char* target : {"native", "x86-64-v4", "reference"}) {
     INFO(target);
@@ -40,7 +40,7 @@ TEST_CASE("an artefact has the same bytes for any number of compiler threads", "
   }
 }
 
-TEST_CASE("an artefact written and read back runs", "[api]") {
+TEST_CASE("an artefact written and read back runs", "[compiler]") {
   Graph graph = *BuildZoo("dqn", {.small = true});
   for (const char* target : {"native", "reference"}) {
     INFO(target);
@@ -55,14 +55,14 @@ TEST_CASE("an artefact written and read back runs", "[api]") {
   }
 }
 
-TEST_CASE("the bare runtime refuses an artefact of the interpreter", "[api]") {
+TEST_CASE("the bare runtime refuses an artefact of the interpreter", "[compiler]") {
   Artefact artefact = Compiled(*BuildZoo("dqn", {.small = true}), "reference");
   Status status = Module::FromArtefact(std::move(artefact)).status();
   CHECK(status.code() == absl::StatusCode::kUnavailable);
   CHECK(Message(status).find("reference") != std::string::npos);
 }
 
-TEST_CASE("kernels get the sketches that the caller's rules make", "[api]") {
+TEST_CASE("kernels get the sketches that the caller's rules make", "[compiler]") {
   Graph graph = *BuildZoo("dqn", {.small = true});
   Target target = *FindTarget("native");
   // Of ours, the rules that take one block at a time.
@@ -88,7 +88,7 @@ TEST_CASE("kernels get the sketches that the caller's rules make", "[api]") {
   CHECK(bytes != ArtefactBytes(Compiled(graph, "native")));
 }
 
-TEST_CASE("a kernel's schedule names the variant that it is for", "[api]") {
+TEST_CASE("a kernel's schedule names the variant that it is for", "[compiler]") {
   Graph graph = *BuildZoo("bert_base", {.small = true});
   StatusOr<KernelSet> kernels = KernelsOf(graph, {.target = *FindTarget("x86-64-v4")});
   REQUIRE(kernels.ok());
@@ -103,7 +103,7 @@ TEST_CASE("a kernel's schedule names the variant that it is for", "[api]") {
   CHECK(others > 0);  // attention in its flash form
 }
 
-TEST_CASE("outputs keep their names, whatever they turn out to be", "[api]") {
+TEST_CASE("outputs keep their names, whatever they turn out to be", "[compiler]") {
   Graph graph;
   Value value;
   value.dtype = kFloat32;
@@ -129,7 +129,7 @@ TEST_CASE("outputs keep their names, whatever they turn out to be", "[api]") {
   CHECK(DifferenceOn(graph, "native").ok());
 }
 
-TEST_CASE("a free dimension is refused by name", "[api]") {
+TEST_CASE("a free dimension is refused by name", "[compiler]") {
   Graph graph = *BuildZoo("dqn", {.small = true});
   Var batch = ShapeVar("batch", 1, 8);
   graph.shape_vars = {batch};

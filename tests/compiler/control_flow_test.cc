@@ -93,25 +93,25 @@ Graph Doubling(int64_t trips) {
   return ParsedGraph(kDoubling, {{"n", Scalar(kInt64, trips)}, {"yes", Scalar(kBool, 1)}});
 }
 
-TEST_CASE("a loop carries values and stacks slices", "[api][control_flow]") {
+TEST_CASE("a loop carries values and stacks slices", "[compiler][control_flow]") {
   CheckRuns(Doubling(3), {Floats({2}, {1, 5})}, {{8, 40}, {1, 5, 2, 10, 4, 20}});
   Artefact artefact = Compiled(Doubling(3), "native");
   CHECK(CountInstructions<PlanLoop>(artefact.plan.body) == 1);
 }
 
 TEST_CASE("a loop that never runs hands its initial values on and stacks nothing",
-          "[api][control_flow]") {
+          "[compiler][control_flow]") {
   for (int64_t trips : {0, -4}) {
     CheckRuns(Doubling(trips), {Floats({2}, {1, 5})}, {{1, 5}, {}});
   }
 }
 
-TEST_CASE("a loop that runs once is its body", "[api][control_flow]") {
+TEST_CASE("a loop that runs once is its body", "[compiler][control_flow]") {
   CheckRuns(Doubling(1), {Floats({2}, {1, 5})}, {{2, 10}, {1, 5}});
   CHECK(CountInstructions<PlanLoop>(Compiled(Doubling(1), "native").plan.body) == 0);
 }
 
-TEST_CASE("a trip count may be an input", "[api][control_flow]") {
+TEST_CASE("a trip count may be an input", "[compiler][control_flow]") {
   std::string text = R"(graph counted {
   input n: i64[1]
   input x: f32[2]
@@ -138,7 +138,7 @@ TEST_CASE("a trip count may be an input", "[api][control_flow]") {
   }
 }
 
-TEST_CASE("a loop ends early where its body says so", "[api][control_flow]") {
+TEST_CASE("a loop ends early where its body says so", "[compiler][control_flow]") {
   std::string text = R"(graph until {
   input go: bool[]
   input x: f32[1]
@@ -165,7 +165,7 @@ TEST_CASE("a loop ends early where its body says so", "[api][control_flow]") {
 }
 
 // A pass asked for the first operand of whatever it met; here there is none.
-TEST_CASE("a loop without a trip count runs until its body says no", "[api][control_flow]") {
+TEST_CASE("a loop without a trip count runs until its body says no", "[compiler][control_flow]") {
   std::string text = R"(graph doubled {
   input go: bool[]
   input x: f32[1]
@@ -188,7 +188,8 @@ TEST_CASE("a loop without a trip count runs until its body says no", "[api][cont
   CheckRuns(graph, {Scalar(kBool, 0), Floats({1}, {1})}, {{1}});
 }
 
-TEST_CASE("carried values that change places do not overwrite each other", "[api][control_flow]") {
+TEST_CASE("carried values that change places do not overwrite each other",
+          "[compiler][control_flow]") {
   std::string text = R"(graph exchange {
   input a: f32[1]
   input b: f32[1]
@@ -244,7 +245,7 @@ constexpr const char* kNestedLoops = R"(graph nested {
 }
 )";
 
-TEST_CASE("loops nest, and slices of slices are written in place", "[api][control_flow]") {
+TEST_CASE("loops nest, and slices of slices are written in place", "[compiler][control_flow]") {
   Graph graph = ParsedGraph(kNestedLoops, {{"yes", Scalar(kBool, 1)}});
   Tensor x = Floats({3, 4}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
   // Rows from the last to the first, w = 2.
@@ -308,7 +309,8 @@ Graph Branches() {
       kBranches, {{"n", Scalar(kInt64, 4)}, {"zero", Floats({}, {0})}, {"yes", Scalar(kBool, 1)}});
 }
 
-TEST_CASE("branches give their results, with loops and branches inside", "[api][control_flow]") {
+TEST_CASE("branches give their results, with loops and branches inside",
+          "[compiler][control_flow]") {
   // x - y + y + y + y, then x * y.
   CheckRuns(Branches(), {Floats({3}, {1, 2, 3}), Floats({3}, {10, 20, 30})},
             {{21, 42, 63}, {31, 62, 93}});
@@ -316,7 +318,7 @@ TEST_CASE("branches give their results, with loops and branches inside", "[api][
             {{-10, -40, -90}, {-20, -80, -180}});
 }
 
-TEST_CASE("a branch on what is known is put in place of its node", "[api][control_flow]") {
+TEST_CASE("a branch on what is known is put in place of its node", "[compiler][control_flow]") {
   std::string text = R"(graph known {
   input x: f32[1x3]
   constant yes: bool[]
@@ -342,14 +344,15 @@ TEST_CASE("a branch on what is known is put in place of its node", "[api][contro
 }
 
 TEST_CASE("an artefact with loops has the same bytes for any number of compiler threads",
-          "[api][control_flow]") {
+          "[compiler][control_flow]") {
   for (const Graph& graph : {Branches(), ParsedGraph(kNestedLoops, {{"yes", Scalar(kBool, 1)}})}) {
     CHECK(ArtefactBytes(Compiled(graph, "native", 1)) ==
           ArtefactBytes(Compiled(graph, "native", 4)));
   }
 }
 
-TEST_CASE("every stage of a network with loops has a text that comes back", "[api][control_flow]") {
+TEST_CASE("every stage of a network with loops has a text that comes back",
+          "[compiler][control_flow]") {
   for (const StageRow& row : Stages()) {
     if (row.stage == Stage::kPtx) continue;  // of GPUs
     INFO(row.name);
@@ -371,7 +374,7 @@ TEST_CASE("every stage of a network with loops has a text that comes back", "[ap
 }
 
 TEST_CASE("a loop whose values grow is written out where its trip count is known",
-          "[api][control_flow]") {
+          "[compiler][control_flow]") {
   std::string text = R"(graph growing {
   input x: f32[2]
   constant n: i64[]
@@ -406,7 +409,7 @@ std::string InferenceError(const Graph& graph) {
   return status.ok() ? "no error" : Message(status);
 }
 
-TEST_CASE("what a plan cannot hold is refused with the values' names", "[api][control_flow]") {
+TEST_CASE("what a plan cannot hold is refused with the values' names", "[compiler][control_flow]") {
   using Catch::Matchers::Contains;
   std::string growing = R"(graph growing {
   input n: i64[]

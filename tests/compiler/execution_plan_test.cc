@@ -95,7 +95,7 @@ std::string FaultOf(const Planned& planned) {
   return "";
 }
 
-TEST_CASE("no buffer is overwritten while somebody still reads it", "[api][plan]") {
+TEST_CASE("no buffer is overwritten while somebody still reads it", "[compiler][plan]") {
   Random random(17);
   for (int round = 0; round < 150; ++round) {
     Random own = random.Fork();
@@ -105,7 +105,7 @@ TEST_CASE("no buffer is overwritten while somebody still reads it", "[api][plan]
   }
 }
 
-TEST_CASE("the check of plans sees two live buffers in one place", "[api][plan]") {
+TEST_CASE("the check of plans sees two live buffers in one place", "[compiler][plan]") {
   Random random(3);
   int caught = 0, tried = 0;
   for (int round = 0; round < 30; ++round) {
@@ -123,7 +123,7 @@ TEST_CASE("the check of plans sees two live buffers in one place", "[api][plan]"
   CHECK(caught > tried / 2);
 }
 
-TEST_CASE("buffers of a long chain share memory", "[api][plan]") {
+TEST_CASE("buffers of a long chain share memory", "[compiler][plan]") {
   Graph graph;
   Value value;
   value.dtype = kFloat32;

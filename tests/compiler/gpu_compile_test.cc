@@ -113,7 +113,7 @@ void CheckRuns(const Graph& graph, const std::string& target) {
 
 // Thread 0 alone has the one row, which the guard says and not the index: what the thread keeps of
 // it was in local memory.
-TEST_CASE("attention of one query keeps its row in registers", "[api][gpu]") {
+TEST_CASE("attention of one query keeps its row in registers", "[compiler][gpu]") {
   for (int64_t keys : {8, 33}) {
     CompileOptions options;
     options.target = *FindTarget("sm_80");
@@ -140,7 +140,7 @@ TEST_CASE("attention of one query keeps its row in registers", "[api][gpu]") {
   }
 }
 
-TEST_CASE("the text of every small network becomes an artefact for every GPU", "[api][gpu]") {
+TEST_CASE("the text of every small network becomes an artefact for every GPU", "[compiler][gpu]") {
   for (const std::string& name : ZooNames()) {
     StatusOr<Graph> graph = BuildZoo(name, {.small = true});
     REQUIRE(graph.ok());
@@ -156,7 +156,7 @@ TEST_CASE("the text of every small network becomes an artefact for every GPU", "
   }
 }
 
-TEST_CASE("parts that would start where no kernel expects it are copied", "[api][gpu]") {
+TEST_CASE("parts that would start where no kernel expects it are copied", "[compiler][gpu]") {
   Graph graph = Inferred(R"(graph parts {
   input x: f32[2x3]
   input y: f32[2x8]
@@ -172,7 +172,7 @@ TEST_CASE("parts that would start where no kernel expects it are copied", "[api]
   CheckRuns(graph, "sm_86");
 }
 
-TEST_CASE("slices of few bytes are copied before and after a loop's body", "[api][gpu]") {
+TEST_CASE("slices of few bytes are copied before and after a loop's body", "[compiler][gpu]") {
   Tensor holds = MakeZeroTensor(kBool, {});
   SetElementInt(holds, 0, 1);
   Graph graph = ParsedGraph(R"(graph scan {
@@ -196,7 +196,7 @@ TEST_CASE("slices of few bytes are copied before and after a loop's body", "[api
   CheckRuns(graph, "sm_86");
 }
 
-TEST_CASE("an artefact for a GPU is the same for any number of threads", "[api][gpu][nvrtc]") {
+TEST_CASE("an artefact for a GPU is the same for any number of threads", "[compiler][gpu][nvrtc]") {
   if (!Nvrtc::Open().ok()) {
     WARN("skipped: nothing is compiled for a GPU: " << Message(Nvrtc::Open().status()));
     return;
@@ -212,7 +212,7 @@ TEST_CASE("an artefact for a GPU is the same for any number of threads", "[api][
 }
 
 // Was six, through global memory: flash attention was the choice for CPUs alone.
-TEST_CASE("the core of attention is one launch", "[api][gpu]") {
+TEST_CASE("the core of attention is one launch", "[compiler][gpu]") {
   Graph graph = Inferred(R"(graph attention {
   input q: f32[3x40x16]
   input k: f32[3x16x40]
@@ -240,7 +240,7 @@ std::vector<SketchState> InnerThenOuter(const SketchState& state, const Block& b
   return {inner, outer};
 }
 
-TEST_CASE("a kernel whose first schedule is refused gets the next one", "[api][gpu]") {
+TEST_CASE("a kernel whose first schedule is refused gets the next one", "[compiler][gpu]") {
   Graph graph = Inferred(R"(graph one {
   input x: f32[48x64]
   y = Transpose(x) {perm: [1, 0]} : f32[]

@@ -51,7 +51,7 @@ constexpr int64_t kHuge = int64_t{1} << 62;
 
 }  // namespace
 
-TEST_CASE("extents of 2^31 and more are refused with the node's name", "[models][hostile]") {
+TEST_CASE("extents of 2^31 and more are refused with the node's name", "[compiler][hostile]") {
   CHECK_THAT(ErrorOf(OneNode("Expand", {"1"}, {Ints("o0", {int64_t{1} << 31})})),
              Contains("node 'n' (Expand)") && Contains("at most 2147483647"));
   CHECK_THAT(ErrorOf(OneNode("Relu", {"2147483648"}, {})),
@@ -60,7 +60,7 @@ TEST_CASE("extents of 2^31 and more are refused with the node's name", "[models]
              Contains("node 'n' (Pad)"));
 }
 
-TEST_CASE("ranks beyond 16 are refused", "[models][hostile]") {
+TEST_CASE("ranks beyond 16 are refused", "[compiler][hostile]") {
   std::vector<std::string> dims(17, "1");
   CHECK_THAT(ErrorOf(OneNode("Relu", dims, {})), Contains("17 dimensions; expected at most 16"));
   CHECK_THAT(ErrorOf(OneNode("Reshape", {"1"}, {Ints("o0", std::vector<int64_t>(17, 1))})),
@@ -68,7 +68,7 @@ TEST_CASE("ranks beyond 16 are refused", "[models][hostile]") {
 }
 
 TEST_CASE("shapes whose products overflow are refused, with zeros among them too",
-          "[models][hostile]") {
+          "[compiler][hostile]") {
   CHECK_THAT(ErrorOf(OneNode("Expand", {"1"}, {Ints("o0", {kHuge, kHuge})})),
              Contains("node 'n' (Expand)"));
   CHECK_THAT(ErrorOf(OneNode("Expand", {"1"}, {Ints("o0", {0, 1 << 30, 1 << 30, 1 << 30})})),
@@ -97,7 +97,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("bombs are refused before memory is taken", "[models][hostile]") {
+TEST_CASE("bombs are refused before memory is taken", "[compiler][hostile]") {
   // 4 TiB, within the limits of extents: 2^40 elements.
   ModelSpec expand = OneNode("Expand", {"1"}, {Ints("o0", {1 << 20, 1 << 20})});
   CHECK_THAT(ErrorOf(expand), Contains("no memory for the model") && Contains("node 'n' (Expand)"));
@@ -120,7 +120,7 @@ TEST_CASE("bombs are refused before memory is taken", "[models][hostile]") {
   CHECK_THAT(ErrorOf(constant), Contains("no memory for the model"));
 }
 
-TEST_CASE("a bomb of constants is not folded", "[models][hostile]") {
+TEST_CASE("a bomb of constants is not folded", "[compiler][hostile]") {
   // 2^38 bytes from a constant of four: beyond the budget of folding, so it is left to the memory
   // check.
   ModelSpec spec{.nodes = {{.op = "Expand", .inputs = {"c", "s"}, .outputs = {"y"}, .name = "n"}},
@@ -129,7 +129,7 @@ TEST_CASE("a bomb of constants is not folded", "[models][hostile]") {
   CHECK_THAT(ErrorOf(spec), Contains("no memory for the model"));
 }
 
-TEST_CASE("windows without meaning are refused with attribute and number", "[models][hostile]") {
+TEST_CASE("windows without meaning are refused with attribute and number", "[compiler][hostile]") {
   auto conv = [](const std::vector<Wire>& attributes,
                  const std::vector<int64_t>& weight = {1, 1, 3}) {
     int64_t count = 1;
@@ -157,7 +157,7 @@ TEST_CASE("windows without meaning are refused with attribute and number", "[mod
              Contains("strides has entry 0"));
 }
 
-TEST_CASE("axes and permutations outside the rank are refused", "[models][hostile]") {
+TEST_CASE("axes and permutations outside the rank are refused", "[compiler][hostile]") {
   CHECK_THAT(ErrorOf(OneNode("Transpose", {"2", "3"}, {}, {IntsAttr("perm", {0, 2})})),
              Contains("node 'n' (Transpose)") && Contains("perm"));
   CHECK_THAT(ErrorOf(OneNode("Concat", {"2", "3"}, {}, {IntAttr("axis", 2)})),
@@ -172,7 +172,7 @@ TEST_CASE("axes and permutations outside the rank are refused", "[models][hostil
              Contains("node 'n' (ReduceSum)"));
 }
 
-TEST_CASE("a long chain of nodes takes no stack", "[models][hostile]") {
+TEST_CASE("a long chain of nodes takes no stack", "[compiler][hostile]") {
   ModelSpec spec{.inputs = {InputOf("x", kOnnxFloat, {"2"})}, .outputs = {"v20000"}};
   for (int i = 0; i < 20000; ++i) {
     spec.nodes.push_back({.op = i % 2 == 0 ? "Neg" : "Abs",
@@ -185,7 +185,7 @@ TEST_CASE("a long chain of nodes takes no stack", "[models][hostile]") {
 }
 
 TEST_CASE("a chain of shape arithmetic that doubles at each step stays small",
-          "[models][hostile]") {
+          "[compiler][hostile]") {
   // Concat of a list with itself: 2^40 elements after forty nodes, if somebody folded them.
   ModelSpec spec{.nodes = {{.op = "Shape", .inputs = {"x"}, .outputs = {"c0"}}},
                  .inputs = {InputOf("x", kOnnxFloat, {"2"})},
@@ -201,7 +201,7 @@ TEST_CASE("a chain of shape arithmetic that doubles at each step stays small",
   CHECK_THAT(ErrorOf(spec), Contains("node 'n' (Reshape)"));
 }
 
-TEST_CASE("memory is counted before there is a plan", "[api]") {
+TEST_CASE("memory is counted before there is a plan", "[compiler]") {
   ModelSpec spec{.nodes = {{.op = "Expand", .inputs = {"x", "s"}, .outputs = {"h"}, .name = "wide"},
                            {.op = "MatMul", .inputs = {"h", "w"}, .outputs = {"y"}}},
                  .inputs = {InputOf("x", kOnnxFloat, {"1", "2"})},
@@ -218,7 +218,7 @@ TEST_CASE("memory is counted before there is a plan", "[api]") {
   CHECK(CheckMemoryNeed(*graph, *FindTarget("native")) == OkStatus());
 }
 
-TEST_CASE("only the weights of a model for a GPU must fit this machine", "[api]") {
+TEST_CASE("only the weights of a model for a GPU must fit this machine", "[compiler]") {
   // 4 TiB of activations.
   ModelSpec spec = OneNode("Expand", {"1"}, {Ints("o0", {1 << 20, 1 << 20})});
   StatusOr<Graph> graph = ImportOnnxBytes(AsSpan(ModelOf(spec)));
@@ -232,7 +232,7 @@ TEST_CASE("only the weights of a model for a GPU must fit this machine", "[api]"
   }
 }
 
-TEST_CASE("a model that this machine is too small to run compiles, with a warning", "[api]") {
+TEST_CASE("a model that this machine is too small to run compiles, with a warning", "[compiler]") {
   ModelSpec spec = OneNode("Expand", {"1"}, {Ints("o0", {1 << 20, 1 << 20})});
   StatusOr<Graph> graph = ImportOnnxBytes(AsSpan(ModelOf(spec)));
   REQUIRE(graph.status() == OkStatus());
@@ -247,7 +247,7 @@ TEST_CASE("a model that this machine is too small to run compiles, with a warnin
                  Contains("node 'n' (Expand)"));
 }
 
-TEST_CASE("thousands of operands take no stack, more are unsupported", "[models][hostile]") {
+TEST_CASE("thousands of operands take no stack, more are unsupported", "[compiler][hostile]") {
   for (const char* op : {"Max", "Concat"}) {
     ModelSpec spec = OneNode(op, {"2"}, {});
     if (spec.nodes[0].op == "Concat") spec.nodes[0].attributes = {IntAttr("axis", 0)};
@@ -258,7 +258,7 @@ TEST_CASE("thousands of operands take no stack, more are unsupported", "[models]
   }
 }
 
-TEST_CASE("folding ends after some seconds, however little each node gives", "[models][hostile]") {
+TEST_CASE("folding ends after some seconds, however little each node gives", "[compiler][hostile]") {
   // Each maximum reads four million elements and gives one.
   ModelSpec spec{.nodes = {{.op = "Expand", .inputs = {"one", "s"}, .outputs = {"e"}}},
                  .inputs = {InputOf("x", kOnnxFloat, {"2"})},

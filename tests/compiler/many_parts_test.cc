@@ -7,7 +7,7 @@
 namespace tcc {
 
 // More than one kernel has (cut_splits.cc).
-TEST_CASE("a Split into 300 outputs and a Concat of as many have each in its place", "[api]") {
+TEST_CASE("a Split into 300 outputs and a Concat of as many have each in its place", "[compiler]") {
   std::string names, types;
   for (int i = 0; i < 300; ++i) {
     names += (i ? ", y" : "y") + std::to_string(i);

@@ -160,14 +160,14 @@ void CheckSketches(const PoolCase& c, const Target& target) {
 
 }  // namespace
 
-TEST_CASE("every sketch of every variant of a pool computes its windows", "[api][variants]") {
+TEST_CASE("every sketch of every variant of a pool computes its windows", "[compiler][variants]") {
   for (const PoolCase& c : PoolCases()) {
     INFO(c.name);
     CheckSketches(c, *FindTarget("native"));
   }
 }
 
-TEST_CASE("vectors of a CPU without masks pool strided rows as well", "[api][variants]") {
+TEST_CASE("vectors of a CPU without masks pool strided rows as well", "[compiler][variants]") {
   for (const PoolCase& c : PoolCases()) {
     INFO(c.name);
     CheckSketches(c, *FindTarget("x86-64-v3"));
@@ -175,7 +175,7 @@ TEST_CASE("vectors of a CPU without masks pool strided rows as well", "[api][var
 }
 
 TEST_CASE("a large window is reduced in one dimension after the other on a CPU",
-          "[api][variants]") {
+          "[compiler][variants]") {
   PoolCase c = PoolCases()[1];
   Graph passed = PoolGraph(c);
   REQUIRE(RunGraphPasses(passed).ok());

@@ -52,7 +52,7 @@ int64_t InPanels(int64_t k, int64_t j, int64_t rows, int64_t width) {
 }
 
 TEST_CASE("a matrix that is multiplied by is stored in panels of the tile, and only so",
-          "[api][prepare]") {
+          "[compiler][prepare]") {
   Graph graph = Product(Numbered(96, 128)).builder.Take();
   for (auto [target, width] : {std::pair("x86-64-v3", 16), {"x86-64-v4", 32}}) {
     INFO(target);
@@ -70,7 +70,7 @@ TEST_CASE("a matrix that is multiplied by is stored in panels of the tile, and o
   }
 }
 
-TEST_CASE("the last panel is padded with zeros", "[api][prepare]") {
+TEST_CASE("the last panel is padded with zeros", "[compiler][prepare]") {
   Artefact artefact = Compiled(Product(Numbered(10, 150)).builder.Take(), "x86-64-v4");
   std::span<const float> weights = Floats(artefact);
   REQUIRE(weights.size() == 10 * 160);
@@ -80,14 +80,14 @@ TEST_CASE("the last panel is padded with zeros", "[api][prepare]") {
 }
 
 TEST_CASE("where padding would add more than a quarter the matrix stays as it is",
-          "[api][prepare]") {
+          "[compiler][prepare]") {
   Artefact artefact = Compiled(Product(Numbered(10, 35)).builder.Take(), "x86-64-v4");
   std::span<const float> weights = Floats(artefact);
   REQUIRE(weights.size() == 10 * 35);
   CHECK(weights[36] == 1001);
 }
 
-TEST_CASE("an original that somebody else reads is stored too", "[api][prepare]") {
+TEST_CASE("an original that somebody else reads is stored too", "[compiler][prepare]") {
   Product product(Numbered(96, 128));
   ValueId scaled = product.builder.Input("s", {96, 128});
   product.builder.Output(product.builder.Add("sum", scaled, product.w), {96, 128});
@@ -95,7 +95,7 @@ TEST_CASE("an original that somebody else reads is stored too", "[api][prepare]"
   CHECK(Floats(artefact).size() == 2 * 96 * 128);
 }
 
-TEST_CASE("two products by one matrix share its panels", "[api][prepare]") {
+TEST_CASE("two products by one matrix share its panels", "[compiler][prepare]") {
   Product product(Numbered(96, 128));
   ValueId other = product.builder.Input("z", {8, 96});
   product.builder.Output(product.builder.Emit("v", OpKind::kMatMul, {other, product.w}), {8, 128});
@@ -103,13 +103,13 @@ TEST_CASE("two products by one matrix share its panels", "[api][prepare]") {
   CHECK(Floats(artefact).size() == 96 * 128);
 }
 
-TEST_CASE("the reference target keeps the model's own weights", "[api][prepare]") {
+TEST_CASE("the reference target keeps the model's own weights", "[compiler][prepare]") {
   Artefact artefact = Compiled(Product(Numbered(96, 128)).builder.Take(), "reference");
   REQUIRE(Floats(artefact).size() == 96 * 128);
   CHECK(Floats(artefact)[129] == 1001);
 }
 
-TEST_CASE("prepared weights are the same for any number of threads", "[api][prepare]") {
+TEST_CASE("prepared weights are the same for any number of threads", "[compiler][prepare]") {
   GraphBuilder builder("layers", 3);
   ValueId x = builder.Input("x", {4, 96});
   for (int i = 0; i < 6; ++i) {

@@ -328,7 +328,7 @@ void CheckCase(const Case& what) {
 
 constexpr OpKind kOps[] = {OpKind::kLSTM, OpKind::kGRU, OpKind::kRNN};
 
-TEST_CASE("LSTM, GRU and RNN run in every direction and layout", "[api][recurrence]") {
+TEST_CASE("LSTM, GRU and RNN run in every direction and layout", "[compiler][recurrence]") {
   for (OpKind op : kOps) {
     for (const char* direction : {"forward", "reverse", "bidirectional"}) {
       for (bool batch_first : {false, true}) {
@@ -339,7 +339,7 @@ TEST_CASE("LSTM, GRU and RNN run in every direction and layout", "[api][recurren
   }
 }
 
-TEST_CASE("sequences may end before their batch does", "[api][recurrence]") {
+TEST_CASE("sequences may end before their batch does", "[compiler][recurrence]") {
   for (OpKind op : kOps) {
     for (const char* direction : {"forward", "reverse", "bidirectional"}) {
       CheckCase({.op = op, .direction = direction, .initial = true, .lengths = {3, 5}});
@@ -348,7 +348,7 @@ TEST_CASE("sequences may end before their batch does", "[api][recurrence]") {
 }
 
 TEST_CASE("a sequence of no steps ends in zeros and not in its initial state",
-          "[api][recurrence]") {
+          "[compiler][recurrence]") {
   for (OpKind op : kOps) {
     for (const char* direction : {"forward", "reverse", "bidirectional"}) {
       CheckCase({.op = op, .direction = direction, .initial = true, .lengths = {0, 4}});
@@ -359,13 +359,13 @@ TEST_CASE("a sequence of no steps ends in zeros and not in its initial state",
   }
 }
 
-TEST_CASE("an LSTM has peepholes, a coupled forget gate and a clip", "[api][recurrence]") {
+TEST_CASE("an LSTM has peepholes, a coupled forget gate and a clip", "[compiler][recurrence]") {
   CheckCase({.op = OpKind::kLSTM, .direction = "bidirectional", .peepholes = true});
   CheckCase({.op = OpKind::kLSTM, .initial = true, .peepholes = true, .input_forget = true});
   CheckCase({.op = OpKind::kLSTM, .clip = 0.3});
 }
 
-TEST_CASE("a GRU resets before or after its product", "[api][recurrence]") {
+TEST_CASE("a GRU resets before or after its product", "[compiler][recurrence]") {
   for (bool after : {false, true}) {
     CheckCase({.op = OpKind::kGRU,
                .direction = "bidirectional",
@@ -375,7 +375,7 @@ TEST_CASE("a GRU resets before or after its product", "[api][recurrence]") {
   }
 }
 
-TEST_CASE("each direction may have its own activations", "[api][recurrence]") {
+TEST_CASE("each direction may have its own activations", "[compiler][recurrence]") {
   CheckCase({.op = OpKind::kRNN, .direction = "bidirectional", .activations = "Relu,Tanh"});
   CheckCase({.op = OpKind::kLSTM, .activations = "HardSigmoid,Relu,Tanh"});
   CheckCase({.op = OpKind::kGRU,
@@ -383,14 +383,14 @@ TEST_CASE("each direction may have its own activations", "[api][recurrence]") {
              .activations = "Sigmoid,Tanh,HardSigmoid,Relu"});
 }
 
-TEST_CASE("weights may be computed", "[api][recurrence]") {
+TEST_CASE("weights may be computed", "[compiler][recurrence]") {
   for (OpKind op : kOps) {
     CheckCase({.op = op, .direction = "bidirectional", .constant_weights = false});
     CheckCase({.op = op, .linear_before_reset = true, .constant_weights = false});
   }
 }
 
-TEST_CASE("an LSTM is one product before a loop of the plan", "[api][recurrence]") {
+TEST_CASE("an LSTM is one product before a loop of the plan", "[compiler][recurrence]") {
   Case what{.op = OpKind::kLSTM};
   std::vector<Tensor> feeds;
   Graph graph = GraphOf(what, DrawOperands(what), feeds);
@@ -418,7 +418,7 @@ TEST_CASE("an LSTM is one product before a loop of the plan", "[api][recurrence]
 }
 
 TEST_CASE("operands of other extents and unknown activations of a recurrence are refused",
-          "[api][recurrence]") {
+          "[compiler][recurrence]") {
   Case what{.op = OpKind::kLSTM};
   Operands operands = DrawOperands(what);
   auto error = [&](const Operands& wrong, const std::string& activations) {

@@ -52,12 +52,12 @@ Allowance AllowanceFor(DType dtype, double first, double step) {
   return RoundingAllowances(graph, inputs, expected, {}).value()[0];
 }
 
-TEST_CASE("results that their type holds get no allowance", "[api]") {
+TEST_CASE("results that their type holds get no allowance", "[compiler]") {
   CHECK(AllowanceFor(kFloat16, 0, 0.25) == Allowance(kCount));
   CHECK(AllowanceFor(kFloat32, 2048, 2) == Allowance(kCount));
 }
 
-TEST_CASE("results between two values of f16 may be off by some of its steps", "[api]") {
+TEST_CASE("results between two values of f16 may be off by some of its steps", "[compiler]") {
   // Each is a tie of neighbours that are 2 apart, and goes either way in four runs.
   for (double allowed : AllowanceFor(kFloat16, 2048, 2)) {
     CHECK(allowed > 2);
@@ -65,7 +65,7 @@ TEST_CASE("results between two values of f16 may be off by some of its steps", "
   }
 }
 
-TEST_CASE("small results gain nothing by what large ones may be off", "[api]") {
+TEST_CASE("small results gain nothing by what large ones may be off", "[compiler]") {
   Graph graph = SumGraph(kFloat16);
   std::vector<Tensor> inputs = Inputs(kFloat16, 0, 0.25);
   for (int64_t i = 0; i < 10; ++i) SetElement(inputs[0], i, 2048.0 + 2 * static_cast<double>(i));
@@ -75,7 +75,8 @@ TEST_CASE("small results gain nothing by what large ones may be off", "[api]") {
   CHECK(allowance[kCount - 1] == 0);
 }
 
-TEST_CASE("what Relu cuts off may be let through by as much as its neighbours are off", "[api]") {
+TEST_CASE("what Relu cuts off may be let through by as much as its neighbours are off",
+          "[compiler]") {
   // x + 1 in f16, a tie of neighbours 2 apart, less 1: three of four are negative, and cut off.
   Graph graph = SumGraph(kFloat16);
   const Value sum = graph.value(graph.outputs[0]);
@@ -104,7 +105,7 @@ TEST_CASE("what Relu cuts off may be let through by as much as its neighbours ar
   CHECK(allowance[1] <= 4 * kSpreadsAllowed);
 }
 
-TEST_CASE("types that nodes compute are looked at, in bodies too", "[api]") {
+TEST_CASE("types that nodes compute are looked at, in bodies too", "[compiler]") {
   CHECK(HasNarrowFloats(SumGraph(kFloat16)));
   CHECK_FALSE(HasNarrowFloats(SumGraph(kFloat32)));
   Graph outer = SumGraph(kFloat32);

@@ -46,7 +46,8 @@ int64_t RegistersOf(const Function& fn, const Sketch& sketch, const Target& targ
   return most;
 }
 
-TEST_CASE("a GPU kernel falls back to fewer registers, then to plainer sketches", "[api][gpu]") {
+TEST_CASE("a GPU kernel falls back to fewer registers, then to plainer sketches",
+          "[compiler][gpu]") {
   Function fn = MatrixProduct();
   Target target = *FindTarget("sm_86");
   Sketch first = FirstSketch(fn, target);
@@ -86,7 +87,7 @@ std::vector<SketchState> Plain(const SketchState& state, const Block&, const Tar
 }
 
 TEST_CASE("a default schedule that a CPU refuses gives way to smaller sizes, then plainer sketches",
-          "[api]") {
+          "[compiler]") {
   struct Case {
     SketchRule rule;
     std::string sketch;
@@ -111,7 +112,8 @@ TEST_CASE("a default schedule that a CPU refuses gives way to smaller sizes, the
   }
 }
 
-TEST_CASE("a CPU's other schedules start within its limits and end with the plainest", "[api]") {
+TEST_CASE("a CPU's other schedules start within its limits and end with the plainest",
+          "[compiler]") {
   Target target = *FindTarget("x86-64-v3");
   Function fn = MatrixProduct();
   std::vector<Sketch> others = OtherSchedules(fn, target, SketchRules(target));

@@ -14,7 +14,7 @@ Buffer Rows(std::vector<Expr> shape, std::vector<Expr> strides) {
   return buffer;
 }
 
-TEST_CASE("rows inside longer ones are taken out and put back", "[api][reference]") {
+TEST_CASE("rows inside longer ones are taken out and put back", "[compiler][reference]") {
   std::vector<float> memory(12);
   std::iota(memory.begin(), memory.end(), 0.0F);
   Buffer param = Rows({3, 2}, {5, 1});
@@ -30,7 +30,7 @@ TEST_CASE("rows inside longer ones are taken out and put back", "[api][reference
 }
 
 // A damaged artefact may say anything.
-TEST_CASE("rows that leave their memory are refused", "[api][reference]") {
+TEST_CASE("rows that leave their memory are refused", "[compiler][reference]") {
   float memory[12] = {};
   auto refused = [&](const Buffer& param) {
     return !ArgumentOver(param, memory, sizeof(memory)).ok();

@@ -121,7 +121,7 @@ void CopyInputs(std::span<const Tensor> from, std::span<Tensor> to) {
 
 }  // namespace
 
-TEST_CASE("a tunable network's skeleton calls kernels with all parameters", "[api][tunable]") {
+TEST_CASE("a tunable network's skeleton calls kernels with all parameters", "[compiler][tunable]") {
   for (const char* name : kNetworks) {
     INFO(name);
     TunableNetwork network = TunableOf(*BuildZoo(name, {.small = true}));
@@ -150,7 +150,7 @@ TEST_CASE("a tunable network's skeleton calls kernels with all parameters", "[ap
   }
 }
 
-TEST_CASE("a tunable network's tasks are different and count their calls", "[api][tunable]") {
+TEST_CASE("a tunable network's tasks are different and count their calls", "[compiler][tunable]") {
   bool any_nesting = false;
   for (const char* name : kNetworks) {
     INFO(name);
@@ -175,7 +175,7 @@ TEST_CASE("a tunable network's tasks are different and count their calls", "[api
 }
 
 TEST_CASE("kernels belong to the task of their workload, in the order of the first ones",
-          "[api][tunable]") {
+          "[compiler][tunable]") {
   bool any_repeated = false;
   for (const char* name : kNetworks) {
     INFO(name);
@@ -201,7 +201,7 @@ TEST_CASE("kernels belong to the task of their workload, in the order of the fir
 }
 
 TEST_CASE("a network of constructed candidates computes what the compiled one does",
-          "[api][tunable]") {
+          "[compiler][tunable]") {
   for (const char* name : kNetworks) {
     INFO(name);
     Graph graph = *BuildZoo(name, {.small = true});
@@ -226,7 +226,7 @@ TEST_CASE("a network of constructed candidates computes what the compiled one do
   }
 }
 
-TEST_CASE("a tunable network has the errors of compiling", "[api][tunable]") {
+TEST_CASE("a tunable network has the errors of compiling", "[compiler][tunable]") {
   Graph graph = *BuildZoo("dqn", {.small = true});
   Var batch = ShapeVar("batch", 1, 8);
   graph.shape_vars = {batch};
@@ -236,7 +236,7 @@ TEST_CASE("a tunable network has the errors of compiling", "[api][tunable]") {
   CHECK(Message(status).find("batch") != std::string::npos);
 }
 
-TEST_CASE("consumers of a task are those that read what it makes", "[api][tunable]") {
+TEST_CASE("consumers of a task are those that read what it makes", "[compiler][tunable]") {
   TunableNetwork network = TunableOf(*BuildZoo("mobilenet_v2", {.small = true}));
   REQUIRE(network.consumers.size() == network.workloads.size());
   auto of = [&](const std::string& name) {

@@ -153,7 +153,7 @@ void CheckLastVariant(const Graph& graph, const Ints& input) {
 
 }  // namespace
 
-TEST_CASE("implicit GEMM computes the convolution", "[api][variants]") {
+TEST_CASE("implicit GEMM computes the convolution", "[compiler][variants]") {
   for (const ConvCase& c : ConvCases()) {
     INFO(c.name);
     CheckLastVariant(ConvGraph(c), c.input);
@@ -161,7 +161,7 @@ TEST_CASE("implicit GEMM computes the convolution", "[api][variants]") {
 }
 
 TEST_CASE("a convolution of a zero-padded input computes the same and asks nowhere what is inside",
-          "[api][variants]") {
+          "[compiler][variants]") {
   std::vector<ConvCase> cases = ConvCases();
   cases.push_back(
       {"padded unevenly, in groups, strided",
@@ -188,7 +188,7 @@ TEST_CASE("a convolution of a zero-padded input computes the same and asks nowhe
 }
 
 TEST_CASE("a GPU stages both operands of a padded convolution where loops of three axes are fused",
-          "[api][variants]") {
+          "[compiler][variants]") {
   ConvCase c{
       "14x14", {1, 64, 14, 14}, {128, 64, 3, 3}, {1, 128, 14, 14}, {{"pads", Ints{1, 1, 1, 1}}}};
   size_t checked = 0;
@@ -206,7 +206,7 @@ TEST_CASE("a GPU stages both operands of a padded convolution where loops of thr
 }
 
 TEST_CASE("implicit GEMM is one product of matrices, its weights made at linking",
-          "[api][variants]") {
+          "[compiler][variants]") {
   ConvCase c = ConvCases()[0];
   for (const Task& task : TasksOf(Passed(ConvGraph(c)))) {
     if (task.variants.size() < 2) continue;
@@ -220,21 +220,21 @@ TEST_CASE("implicit GEMM is one product of matrices, its weights made at linking
   }
 }
 
-TEST_CASE("convolutions in groups have no implicit GEMM", "[api][variants]") {
+TEST_CASE("convolutions in groups have no implicit GEMM", "[compiler][variants]") {
   for (int64_t group : {2, 4}) {
     ConvCase c{"groups", {1, 4, 6, 6}, {8, 4 / group, 3, 3}, {1, 8, 4, 4}, {{"group", group}}};
     for (const Task& task : TasksOf(Passed(ConvGraph(c)))) CHECK(task.variants.size() == 1);
   }
 }
 
-TEST_CASE("a long reduction in two stages computes the same", "[api][variants]") {
+TEST_CASE("a long reduction in two stages computes the same", "[compiler][variants]") {
   for (OpKind op : {OpKind::kReduceSum, OpKind::kReduceMean, OpKind::kReduceMax}) {
     CheckLastVariant(ReduceGraph(op, {3, 1000}, {1}, {3}), {3, 1000});
     CheckLastVariant(ReduceGraph(op, {5, 331, 2}, {1}, {5, 2}), {5, 331, 2});
   }
 }
 
-TEST_CASE("short reductions and those to many results stay in one stage", "[api][variants]") {
+TEST_CASE("short reductions and those to many results stay in one stage", "[compiler][variants]") {
   for (const Ints& input : {Ints{3, 100}, Ints{300, 200}}) {
     Graph graph = Passed(ReduceGraph(OpKind::kReduceSum, input, {1}, {input[0]}));
     for (const Task& task : TasksOf(graph)) CHECK(task.variants.size() == 1);

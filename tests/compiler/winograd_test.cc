@@ -166,7 +166,7 @@ constexpr Shape kShapes[] = {{1, 8, 8, 3, 4, 1},    {2, 7, 5, 4, 3, 1}, {1, 6, 9
                              {1, 1, 1, 2, 2, 1},    {1, 3, 4, 2, 1, 1}, {1, 5, 5, 2, 3, 2},
                              {1, 14, 14, 64, 16, 1}};
 
-TEST_CASE("Winograd's convolution stays within its bound of float64", "[api][winograd]") {
+TEST_CASE("Winograd's convolution stays within its bound of float64", "[compiler][winograd]") {
   for (const Shape& shape : kShapes) {
     INFO(shape.height << "x" << shape.width << ", " << shape.channels << " channels, pad "
                       << shape.pad);
@@ -182,7 +182,7 @@ TEST_CASE("Winograd's convolution stays within its bound of float64", "[api][win
 }
 
 TEST_CASE("Winograd's bound holds for half zeros, and where no term of a transform cancels",
-          "[api][winograd]") {
+          "[compiler][winograd]") {
   const Shape shapes[] = {{1, 8, 8, 32, 4, 1}, {1, 5, 13, 32, 3, 1}, {1, 8, 8, 128, 2, 0}};
   for (const Shape& shape : shapes) {
     Task task = ConvTask(Passed(Convolution(shape)));
@@ -197,7 +197,7 @@ TEST_CASE("Winograd's bound holds for half zeros, and where no term of a transfo
 }
 
 TEST_CASE("a transform with one number that is off by a thousandth breaks Winograd's bound",
-          "[api][winograd]") {
+          "[compiler][winograd]") {
   Task task = ConvTask(Passed(Convolution({1, 8, 8, 32, 4, 1})));
   // G of F(2x2), and B of F(4x4).
   for (auto [variant, number] : {std::pair(1, 0.5), std::pair(2, 169.0 / 64)}) {
@@ -217,7 +217,7 @@ TEST_CASE("a transform with one number that is off by a thousandth breaks Winogr
 }
 
 TEST_CASE("images of whole tiles and many channels have a variant in tiles of 4x4",
-          "[api][winograd]") {
+          "[compiler][winograd]") {
   auto variants = [](const Shape& shape) {
     return ConvTask(Passed(Convolution(shape))).variants.size();
   };
@@ -227,7 +227,7 @@ TEST_CASE("images of whole tiles and many channels have a variant in tiles of 4x
   CHECK(variants({1, 8, 8, 257, 4, 1}) == variants({1, 8, 8, 256, 4, 1}) - 1);
 }
 
-TEST_CASE("other convolutions have no Winograd variant", "[api][winograd]") {
+TEST_CASE("other convolutions have no Winograd variant", "[compiler][winograd]") {
   using Ints = std::vector<int64_t>;
   auto variants = [](const std::vector<int64_t>& weight, const std::vector<int64_t>& out,
                      std::map<std::string, Attribute> how) {
@@ -259,7 +259,7 @@ double LargestDifference(const Tensor& a, const Tensor& b) {
   return difference / largest;
 }
 
-TEST_CASE("a window's third dimension is summed directly", "[api][winograd]") {
+TEST_CASE("a window's third dimension is summed directly", "[compiler][winograd]") {
   GraphBuilder builder("conv", 5);
   ValueId x = builder.Input("x", {2, 4, 3, 6, 5});
   ValueId w = builder.Weight("w", {5, 4, 3, 3, 3}, 0, 1);
@@ -310,7 +310,7 @@ Compiled CompileVariant(const Graph& graph, size_t variant) {
   return result;
 }
 
-TEST_CASE("the weight's transform runs once, when the model is linked", "[api][winograd]") {
+TEST_CASE("the weight's transform runs once, when the model is linked", "[compiler][winograd]") {
   Graph graph = Convolution({1, 13, 12, 32, 64, 1});
   Compiled compiled = CompileVariant(graph, 1);
   REQUIRE(compiled.prepare.size() == 1);
@@ -319,7 +319,7 @@ TEST_CASE("the weight's transform runs once, when the model is linked", "[api][w
   CHECK(compiled.artefact.weights.bytes.size() == 4 * 4 * 32 * 64 * 4);
 }
 
-TEST_CASE("a schedule for a variant that is not there is refused", "[api][winograd]") {
+TEST_CASE("a schedule for a variant that is not there is refused", "[compiler][winograd]") {
   Graph graph = Passed(Convolution({1, 8, 8, 3, 4, 1}));
   CompileOptions options;
   options.target = *FindTarget("native");
@@ -337,7 +337,7 @@ TEST_CASE("a schedule for a variant that is not there is refused", "[api][winogr
   CHECK(Print(ParseSchedule("variant 1\n").value()) == "variant 1\n");
 }
 
-TEST_CASE("a network of Winograd's convolutions computes what it did", "[api][winograd]") {
+TEST_CASE("a network of Winograd's convolutions computes what it did", "[compiler][winograd]") {
   Graph graph = Convolution({1, 13, 12, 32, 64, 1});
   auto run = [&](size_t variant) {
     Module module = Module::FromArtefact(CompileVariant(graph, variant).artefact).value();
@@ -370,7 +370,7 @@ Untuned UntunedOf(const Shape& shape, bool winograd = true) {
 }
 
 TEST_CASE("untuned convolutions with many channels and places go by Winograd's transforms",
-          "[api][winograd]") {
+          "[compiler][winograd]") {
   Untuned untuned = UntunedOf({1, 28, 28, 64, 64, 1});
   CHECK(untuned.variant == 2);
   CHECK(untuned.sketch == "tile, transformed");
@@ -384,7 +384,8 @@ TEST_CASE("untuned convolutions with many channels and places go by Winograd's t
 
 // Guards around the tiles of uneven pieces cost a register: 128 channels of 28x28 took twice as
 // long.
-TEST_CASE("pieces of untuned Winograd's convolutions divide the rows of tiles", "[api][winograd]") {
+TEST_CASE("pieces of untuned Winograd's convolutions divide the rows of tiles",
+          "[compiler][winograd]") {
   for (int64_t channels : {64, 96, 128}) {
     Untuned untuned = UntunedOf({1, 56, 56, channels, channels, 1});
     INFO(untuned.schedule);
@@ -396,7 +397,7 @@ TEST_CASE("pieces of untuned Winograd's convolutions divide the rows of tiles", 
   }
 }
 
-TEST_CASE("a model may ask for direct convolutions alone", "[api][winograd]") {
+TEST_CASE("a model may ask for direct convolutions alone", "[compiler][winograd]") {
   Shape shape{1, 28, 28, 64, 64, 1};
   Untuned untuned = UntunedOf(shape, /*winograd=*/false);
   CHECK(untuned.variants == UntunedOf(shape).variants - 2);

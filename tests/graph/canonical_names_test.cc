@@ -134,7 +134,7 @@ std::string FunctionText(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("names come from position", "[lower][names]") {
+TEST_CASE("names come from position", "[graph][names]") {
   Function fn = Parsed(R"(
     fn mm(A: f32[13, 11], B: f32[11, 9], C: f32[13, 9]) tensor attributes("from" = "mm") {
       alloc sum: f32[13, 9]
@@ -192,7 +192,7 @@ TEST_CASE("names come from position", "[lower][names]") {
 )");
 }
 
-TEST_CASE("loops take the names of their variables, whatever their order", "[lower][names]") {
+TEST_CASE("loops take the names of their variables, whatever their order", "[graph][names]") {
   Function fn = Parsed(R"(
     fn f<shape n in 1..=64>(A: f32[n, 6], B: f32[n, 6]) tensor {
       for column in 0..6 @turn/column {
@@ -216,7 +216,7 @@ TEST_CASE("loops take the names of their variables, whatever their order", "[low
   CHECK(Verify(canonical).ok());
 }
 
-TEST_CASE("canonical names leave the zoo's functions what they are", "[lower][names]") {
+TEST_CASE("canonical names leave the zoo's functions what they are", "[graph][names]") {
   for (const Function& fn : ZooVariants()) {
     INFO(Print(fn));
     Function canonical = WithCanonicalNames(fn);
@@ -236,7 +236,7 @@ TEST_CASE("canonical names leave the zoo's functions what they are", "[lower][na
   }
 }
 
-TEST_CASE("keys of canonical loops are unique and name their block", "[lower][names]") {
+TEST_CASE("keys of canonical loops are unique and name their block", "[graph][names]") {
   for (const Function& fn : ZooVariants()) {
     Function canonical = WithCanonicalNames(fn);
     INFO(Print(canonical));
@@ -250,7 +250,7 @@ TEST_CASE("keys of canonical loops are unique and name their block", "[lower][na
   }
 }
 
-TEST_CASE("equal networks with other names have the same canonical text", "[lower][names]") {
+TEST_CASE("equal networks with other names have the same canonical text", "[graph][names]") {
   for (const std::string& network : ZooNames()) {
     INFO(network);
     std::vector<Function> variants = VariantsOf(SmallZoo(network));
@@ -266,7 +266,7 @@ TEST_CASE("equal networks with other names have the same canonical text", "[lowe
   }
 }
 
-TEST_CASE("a schedule of one network replays on another", "[lower][names]") {
+TEST_CASE("a schedule of one network replays on another", "[graph][names]") {
   Target target = FindTarget("x86-64-v3").value();
   Graph other = SmallZoo("resnet18");
   RenameAll(other, /*collide=*/false);
@@ -284,7 +284,7 @@ TEST_CASE("a schedule of one network replays on another", "[lower][names]") {
   }
 }
 
-TEST_CASE("buffers that a model calls alike are told apart", "[lower][names]") {
+TEST_CASE("buffers that a model calls alike are told apart", "[graph][names]") {
   TestGraph builder;
   ValueId x = builder.Input("x.1", kFloat32, {8, 16});
   ValueId w = builder.Constant("x_1", RandomF32({16, 8}, 1));
@@ -295,7 +295,7 @@ TEST_CASE("buffers that a model calls alike are told apart", "[lower][names]") {
   CHECK(names == std::vector<std::string>{"x_1", "x_1_1", "x_1_out"});
 }
 
-TEST_CASE("no sketch depends on names", "[lower][names]") {
+TEST_CASE("no sketch depends on names", "[graph][names]") {
   // Every n-th function; all of them take 30 s.
   for (auto [name, step] : {std::pair("x86-64-v3", 3), std::pair("sm_86", 13)}) {
     Target target = FindTarget(name).value();

@@ -28,7 +28,7 @@ ValueId Heads(TestGraph& builder, const std::string& name, ValueId x, const Ints
 
 }  // namespace
 
-TEST_CASE("a head split that leaves rows whole is read in place", "[lower][fusion]") {
+TEST_CASE("a head split that leaves rows whole is read in place", "[graph][fusion]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {1, 5, 6});
   ValueId q = Heads(builder, "q", builder.Add("tanh", OpKind::kTanh, {x}), {0, 2, 1, 3});
@@ -42,7 +42,7 @@ TEST_CASE("a head split that leaves rows whole is read in place", "[lower][fusio
   CHECK(KernelNames(graph) == Names{"tanh", "exp", "k", "neg", "q_matmul", "v_matmul"});
 }
 
-TEST_CASE("attention reads heads where they are, keys too", "[lower][fusion]") {
+TEST_CASE("attention reads heads where they are, keys too", "[graph][fusion]") {
   // So many keys that rows are reduced in vectors.
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {1, 17, 6});
@@ -57,7 +57,7 @@ TEST_CASE("attention reads heads where they are, keys too", "[lower][fusion]") {
 // Was fused, and the kernel then wanted what was inside of it: tcc-fuzz model --points 1
 // --seed 50403.
 TEST_CASE("one channel that is read channels last is not read through what moves it",
-          "[lower][fusion]") {
+          "[graph][fusion]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {1, 4, 4});
   ValueId moved = builder.Add("moved", OpKind::kTranspose,
@@ -73,7 +73,7 @@ TEST_CASE("one channel that is read channels last is not read through what moves
   }
 }
 
-TEST_CASE("keys that several heads share are not copied for each", "[lower][fusion]") {
+TEST_CASE("keys that several heads share are not copied for each", "[graph][fusion]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {1, 2, 4, 3});
   ValueId values = builder.Add("values", OpKind::kTanh, {x});
@@ -89,7 +89,7 @@ TEST_CASE("keys that several heads share are not copied for each", "[lower][fusi
   CHECK(KernelNames(graph) == Names{"values", "repeated_reshape_matmul"});
 }
 
-TEST_CASE("a scale behind a head split joins the product before it", "[lower][fusion]") {
+TEST_CASE("a scale behind a head split joins the product before it", "[graph][fusion]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {1, 5, 4});
   ValueId w = builder.Constant("w", RandomF32({4, 6}, 1));
@@ -102,7 +102,7 @@ TEST_CASE("a scale behind a head split joins the product before it", "[lower][fu
   CHECK(KernelNames(graph) == Names{"projected_mul", "heads"});
 }
 
-TEST_CASE("a movement of what others read stays where it is", "[lower][fusion]") {
+TEST_CASE("a movement of what others read stays where it is", "[graph][fusion]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {1, 5, 6});
   ValueId q = Heads(builder, "q", builder.Add("tanh", OpKind::kTanh, {x}), {0, 2, 1, 3});
@@ -113,7 +113,7 @@ TEST_CASE("a movement of what others read stays where it is", "[lower][fusion]")
   CHECK(KernelNames(graph) == Names{"tanh", "q", "product", "other"});
 }
 
-TEST_CASE("transposes in a row become one, and none where they undo each other", "[lower][graph]") {
+TEST_CASE("transposes in a row become one, and none where they undo each other", "[graph]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {2, 3, 4});
   ValueId a = builder.Add("a", OpKind::kTranspose, {x}, {{"perm", Ints{1, 2, 0}}});
@@ -123,7 +123,7 @@ TEST_CASE("transposes in a row become one, and none where they undo each other",
   CHECK(CountOf(graph, OpKind::kTranspose) == 1);
 }
 
-TEST_CASE("views in a row become one", "[lower][graph]") {
+TEST_CASE("views in a row become one", "[graph]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {2, 3, 4});
   ValueId exp = builder.Add("exp", OpKind::kExp, {x});
@@ -139,7 +139,7 @@ TEST_CASE("views in a row become one", "[lower][graph]") {
   CHECK(graph.nodes.size() == 3);
 }
 
-TEST_CASE("an element-wise kernel takes the movements before all its operands", "[lower][fusion]") {
+TEST_CASE("an element-wise kernel takes the movements before all its operands", "[graph][fusion]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {3, 4});
   ValueId a = builder.Add("a", OpKind::kExp, {x});
@@ -152,7 +152,7 @@ TEST_CASE("an element-wise kernel takes the movements before all its operands", 
 }
 
 TEST_CASE("a gather of one index is a slice that the transpose behind it takes",
-          "[lower][fusion]") {
+          "[graph][fusion]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {3, 2, 4, 5});
   ValueId packed = builder.Add("packed", OpKind::kTanh, {x});

@@ -50,7 +50,7 @@ ValueId Conv(TestGraph& builder, const std::string& name, ValueId x, int64_t cha
 
 }  // namespace
 
-TEST_CASE("a task knows which inputs are constants of the graph", "[lower][fusion]") {
+TEST_CASE("a task knows which inputs are constants of the graph", "[graph][fusion]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {1, 4, 5, 5});
   builder.Output(builder.Add("relu", OpKind::kRelu, {Conv(builder, "conv", x, 4)}));
@@ -66,7 +66,7 @@ TEST_CASE("a task knows which inputs are constants of the graph", "[lower][fusio
   CHECK(constants == 2);  // weight and bias
 }
 
-TEST_CASE("a residual block becomes two tasks", "[lower][fusion]") {
+TEST_CASE("a residual block becomes two tasks", "[graph][fusion]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {1, 4, 5, 5});
   ValueId conv1 = Conv(builder, "conv1", x, 4);
@@ -88,7 +88,7 @@ TEST_CASE("a residual block becomes two tasks", "[lower][fusion]") {
   CHECK(last.flops == 100 * (2 * 36 + 3));
 }
 
-TEST_CASE("of two convolutions that are added the later one takes the sum", "[lower][fusion]") {
+TEST_CASE("of two convolutions that are added the later one takes the sum", "[graph][fusion]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {1, 4, 5, 5});
   ValueId main = Conv(builder, "main", x, 4);
@@ -99,7 +99,7 @@ TEST_CASE("of two convolutions that are added the later one takes the sum", "[lo
         std::vector<std::string>{"x_repacked_repack", "main", "other_add", "sum_out_repack"});
 }
 
-TEST_CASE("a value that is read outside is not fused away", "[lower][fusion]") {
+TEST_CASE("a value that is read outside is not fused away", "[graph][fusion]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {2, 3});
   ValueId gemm =
@@ -110,7 +110,7 @@ TEST_CASE("a value that is read outside is not fused away", "[lower][fusion]") {
   CHECK(KernelNames(graph) == std::vector<std::string>{"gemm", "relu"});
 }
 
-TEST_CASE("a diamond of element-wise nodes is fused whole", "[lower][fusion]") {
+TEST_CASE("a diamond of element-wise nodes is fused whole", "[graph][fusion]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {2, 3});
   ValueId gemm =
@@ -122,7 +122,7 @@ TEST_CASE("a diamond of element-wise nodes is fused whole", "[lower][fusion]") {
   CHECK(BlocksOf(TasksOf(graph)[0].variants[0].body).size() == 2);
 }
 
-TEST_CASE("a path through another reduction is not fused across", "[lower][fusion]") {
+TEST_CASE("a path through another reduction is not fused across", "[graph][fusion]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {2, 3});
   ValueId e = builder.Add("e", OpKind::kExp, {x});
@@ -137,7 +137,7 @@ TEST_CASE("a path through another reduction is not fused across", "[lower][fusio
   CHECK(ValuesOf((*result)[0])[0] == Approx(1.0 / 3));
 }
 
-TEST_CASE("element-wise nodes of one shape join, others stay apart", "[lower][fusion]") {
+TEST_CASE("element-wise nodes of one shape join, others stay apart", "[graph][fusion]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {3});
   ValueId a = builder.Add("a", OpKind::kExp, {x});
@@ -148,7 +148,7 @@ TEST_CASE("element-wise nodes of one shape join, others stay apart", "[lower][fu
   CHECK(KernelNames(graph) == std::vector<std::string>{"a_neg", "c"});
 }
 
-TEST_CASE("views are not kernels", "[lower][fusion]") {
+TEST_CASE("views are not kernels", "[graph][fusion]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {2, 1, 3});
   ValueId flat = builder.Add("flat", OpKind::kFlatten, {x}, {{"axis", int64_t{1}}});
@@ -159,7 +159,7 @@ TEST_CASE("views are not kernels", "[lower][fusion]") {
   CHECK(KernelNames(graph) == std::vector<std::string>{"a", "b"});
 }
 
-TEST_CASE("every node stands in one subgraph, after what it reads", "[lower][fusion]") {
+TEST_CASE("every node stands in one subgraph, after what it reads", "[graph][fusion]") {
   TestGraph builder;
   ValueId value = builder.Input("x", kFloat32, {1, 4, 6, 6});
   for (int i = 0; i < 6; ++i) {
@@ -190,7 +190,7 @@ TEST_CASE("every node stands in one subgraph, after what it reads", "[lower][fus
 }
 
 TEST_CASE("halves are not rounded between the nodes of a kernel, but where a Cast says so",
-          "[lower][fusion]") {
+          "[graph][fusion]") {
   // 2049 is no f16.
   TestGraph halves;
   ValueId x = halves.Input("x", kFloat16, {1});
@@ -219,7 +219,7 @@ TEST_CASE("halves are not rounded between the nodes of a kernel, but where a Cas
 // Its axis of one image was read at 0, which no scheduling rule took for the image's own: sums went
 // through memory.
 TEST_CASE("what follows the convolution of a single image is scheduled with it",
-          "[lower][fusion]") {
+          "[graph][fusion]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {1, 4, 5, 5});
   ValueId conv = Conv(builder, "conv", x, 4);

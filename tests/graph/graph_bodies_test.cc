@@ -56,7 +56,7 @@ constexpr const char* kLoop = R"(graph loop {
 }
 )";
 
-TEST_CASE("a carried value that stays as it is becomes a captured one", "[lower][bodies]") {
+TEST_CASE("a carried value that stays as it is becomes a captured one", "[graph][bodies]") {
   Graph graph = Inferred(kLoop, {{"yes", True()}});
   const Node& loop = graph.nodes[0];
   CHECK(PartsOf(loop).carried == 2);
@@ -65,7 +65,7 @@ TEST_CASE("a carried value that stays as it is becomes a captured one", "[lower]
   CHECK(StaticShape(graph.value(loop.outputs[2])) == std::vector<int64_t>{7, 2});
 }
 
-TEST_CASE("results that nobody reads go, with what only they need", "[lower][bodies]") {
+TEST_CASE("results that nobody reads go, with what only they need", "[graph][bodies]") {
   Graph graph = Inferred(kLoop, {{"yes", True()}});
   REQUIRE(RemoveDead(graph).ok());
   REQUIRE(graph.nodes.size() == 1);
@@ -75,7 +75,7 @@ TEST_CASE("results that nobody reads go, with what only they need", "[lower][bod
   CHECK(VerifyGraph(graph).ok());
 }
 
-TEST_CASE("constants outside a body become constants inside", "[lower][bodies]") {
+TEST_CASE("constants outside a body become constants inside", "[graph][bodies]") {
   std::string text = R"(graph sink {
   input c: bool[]
   input x: f32[2]
@@ -103,7 +103,7 @@ TEST_CASE("constants outside a body become constants inside", "[lower][bodies]")
   CHECK(VerifyGraph(graph).ok());
 }
 
-TEST_CASE("all bodies fold constants within one budget", "[lower][bodies]") {
+TEST_CASE("all bodies fold constants within one budget", "[graph][bodies]") {
   std::string text = "graph bombs {\n  input c: bool[]\n";
   for (int i = 0; i < 4; ++i) {
     text += fmt::format(R"(  y{} = If(c) : f64[]
@@ -137,7 +137,7 @@ TEST_CASE("all bodies fold constants within one budget", "[lower][bodies]") {
 }
 
 TEST_CASE("slices and scalar functions that are read once are computed where they are read",
-          "[lower][bodies][fusion]") {
+          "[graph][bodies][fusion]") {
   std::string text = R"(graph gates {
   input g: f32[2x12]
   input c: f32[2x4]

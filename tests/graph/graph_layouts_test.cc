@@ -14,7 +14,7 @@ ValueId PointConv(TestGraph& builder, const std::string& name, ValueId x, int64_
 
 }  // namespace
 
-TEST_CASE("a network of convolutions runs channels last between two repacks", "[lower][layout]") {
+TEST_CASE("a network of convolutions runs channels last between two repacks", "[graph][layout]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {1, 3, 6, 6});
   ValueId a =
@@ -35,7 +35,7 @@ TEST_CASE("a network of convolutions runs channels last between two repacks", "[
   CHECK(optimized.value(optimized.outputs[0]).name == "p.out");
 }
 
-TEST_CASE("a flatten behind channels last permutes the matrix, not the data", "[lower][layout]") {
+TEST_CASE("a flatten behind channels last permutes the matrix, not the data", "[graph][layout]") {
   for (int64_t transposed : {0, 1}) {
     TestGraph builder;
     ValueId x = builder.Input("x", kFloat32, {2, 3, 4, 5});
@@ -52,7 +52,7 @@ TEST_CASE("a flatten behind channels last permutes the matrix, not the data", "[
   }
 }
 
-TEST_CASE("a flatten that something else reads is repacked first", "[lower][layout]") {
+TEST_CASE("a flatten that something else reads is repacked first", "[graph][layout]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {1, 2, 4, 4});
   ValueId conv =
@@ -63,7 +63,7 @@ TEST_CASE("a flatten that something else reads is repacked first", "[lower][layo
   CHECK(CountOf(optimized, OpKind::kRepack) == 2);
 }
 
-TEST_CASE("pooled features reach the classifier without a repack", "[lower][layout]") {
+TEST_CASE("pooled features reach the classifier without a repack", "[graph][layout]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {2, 3, 4, 4});
   ValueId conv =
@@ -76,7 +76,7 @@ TEST_CASE("pooled features reach the classifier without a repack", "[lower][layo
   CHECK(CountOf(optimized, OpKind::kRepack) == 1);
 }
 
-TEST_CASE("concatenations, pads, slices and means stay channels last", "[lower][layout]") {
+TEST_CASE("concatenations, pads, slices and means stay channels last", "[graph][layout]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {1, 3, 4, 5});
   ValueId a =
@@ -101,7 +101,7 @@ TEST_CASE("concatenations, pads, slices and means stay channels last", "[lower][
   CHECK(CountOf(optimized, OpKind::kRepack) == 1);  // of the input; the constant is stored so
 }
 
-TEST_CASE("a transpose to channels last is free behind a convolution", "[lower][layout]") {
+TEST_CASE("a transpose to channels last is free behind a convolution", "[graph][layout]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {2, 3, 4, 5});
   ValueId conv =
@@ -112,7 +112,7 @@ TEST_CASE("a transpose to channels last is free behind a convolution", "[lower][
   CHECK(CountOf(optimized, OpKind::kRepack) == 1);
 }
 
-TEST_CASE("a block in channels-last terms between convolutions moves nothing", "[lower][layout]") {
+TEST_CASE("a block in channels-last terms between convolutions moves nothing", "[graph][layout]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {1, 3, 4, 5});
   ValueId a = PointConv(builder, "a", x, 3, 6);
@@ -128,7 +128,7 @@ TEST_CASE("a block in channels-last terms between convolutions moves nothing", "
   CHECK(CountOf(optimized, OpKind::kRepack) == 2);  // of the graph's input and output
 }
 
-TEST_CASE("patches become rows of a sequence without a copy", "[lower][layout]") {
+TEST_CASE("patches become rows of a sequence without a copy", "[graph][layout]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {2, 3, 4, 6});
   ValueId w = builder.Constant("w", RandomF32({5, 3, 2, 2}, 1));
@@ -141,7 +141,7 @@ TEST_CASE("patches become rows of a sequence without a copy", "[lower][layout]")
   CHECK(CountOf(optimized, OpKind::kRepack) == 1);  // of the graph's input
 }
 
-TEST_CASE("convolutions over one and three dimensions stay channels last", "[lower][layout]") {
+TEST_CASE("convolutions over one and three dimensions stay channels last", "[graph][layout]") {
   for (size_t dims : {size_t{1}, size_t{3}}) {
     TestGraph builder;
     Ints shape = {1, 2};
@@ -160,7 +160,7 @@ TEST_CASE("convolutions over one and three dimensions stay channels last", "[low
   }
 }
 
-TEST_CASE("a transpose whose result nobody wants channels last is none", "[lower][layout]") {
+TEST_CASE("a transpose whose result nobody wants channels last is none", "[graph][layout]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {2, 4, 5, 3});
   ValueId first = builder.Add("first", OpKind::kTranspose, {x}, {{"perm", Ints{0, 3, 1, 2}}});

@@ -37,7 +37,7 @@ std::vector<double> RunOn(const Graph& graph, const Tensor& input) {
 
 }  // namespace
 
-TEST_CASE("the networks repack nothing but their input", "[lower][layout]") {
+TEST_CASE("the networks repack nothing but their input", "[graph][layout]") {
   for (const char* name : {"dqn", "resnet18", "resnet50", "mobilenet_v2"}) {
     INFO(name);
     Graph graph = Zoo(name, /*small=*/false);
@@ -50,7 +50,7 @@ TEST_CASE("the networks repack nothing but their input", "[lower][layout]") {
   }
 }
 
-TEST_CASE("every task of the networks verifies, and its text parses back", "[lower][fusion]") {
+TEST_CASE("every task of the networks verifies, and its text parses back", "[graph][fusion]") {
   for (const char* name : {"dqn", "resnet18", "mobilenet_v2"}) {
     Graph graph = Zoo(name, /*small=*/false);
     REQUIRE(RunGraphPasses(graph).ok());
@@ -71,7 +71,7 @@ TEST_CASE("every task of the networks verifies, and its text parses back", "[low
   }
 }
 
-TEST_CASE("resnet18 has one task a convolution", "[lower][fusion]") {
+TEST_CASE("resnet18 has one task a convolution", "[graph][fusion]") {
   Graph graph = Zoo("resnet18", /*small=*/false);
   REQUIRE(RunGraphPasses(graph).ok());
   std::vector<Subgraph> subgraphs = FuseGraph(graph);
@@ -82,7 +82,7 @@ TEST_CASE("resnet18 has one task a convolution", "[lower][fusion]") {
   CHECK(kernels == 24);
 }
 
-TEST_CASE("the passes keep what small networks compute", "[lower][graph]") {
+TEST_CASE("the passes keep what small networks compute", "[graph]") {
   for (const char* name : {"dqn", "resnet18", "mobilenet_v2"}) {
     INFO(name);
     Graph plain = Zoo(name, /*small=*/true);

@@ -11,7 +11,7 @@
 
 using namespace tcc;
 
-TEST_CASE("shape arithmetic is evaluated while shapes are inferred", "[lower][graph]") {
+TEST_CASE("shape arithmetic is evaluated while shapes are inferred", "[graph][graph]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {2, 3, 4});
   ValueId shape = builder.Add("shape", OpKind::kShape, {x});
@@ -29,7 +29,7 @@ TEST_CASE("shape arithmetic is evaluated while shapes are inferred", "[lower][gr
   CHECK(StaticShape(graph.value(graph.outputs[0])) == Ints{2, 12});
 }
 
-TEST_CASE("a declared output that the nodes contradict is told and given up", "[lower][graph]") {
+TEST_CASE("a declared output that the nodes contradict is told and given up", "[graph][graph]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {2, 3});
   ValueId y = builder.Add("relu", OpKind::kRelu, {x});
@@ -44,7 +44,7 @@ TEST_CASE("a declared output that the nodes contradict is told and given up", "[
   CHECK(ContradictedShapes(graph, {"y"}, DeclaredShapes(graph)).empty());
 }
 
-TEST_CASE("identities go, but never an output of the graph", "[lower][graph]") {
+TEST_CASE("identities go, but never an output of the graph", "[graph][graph]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {4});
   ValueId same = builder.Add("same", OpKind::kIdentity, {x});
@@ -65,7 +65,7 @@ TEST_CASE("identities go, but never an output of the graph", "[lower][graph]") {
   CHECK(ValuesOf((*results)[1]) == std::vector<double>{1, 2, 3, 4});
 }
 
-TEST_CASE("what is known is folded and what nobody reads goes", "[lower][graph]") {
+TEST_CASE("what is known is folded and what nobody reads goes", "[graph][graph]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {2});
   ValueId a = builder.Constant("a", F32({2}, {1, 2}));
@@ -79,7 +79,7 @@ TEST_CASE("what is known is folded and what nobody reads goes", "[lower][graph]"
   CHECK(ValuesOf(RunGraph(graph, F32({2}, {3, 5}))) == std::vector<double>{6, 20});
 }
 
-TEST_CASE("a constant beyond the budget is left to run time", "[lower][graph]") {
+TEST_CASE("a constant beyond the budget is left to run time", "[graph][graph]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {1});
   ValueId shape = builder.Constant("shape", I64({3}, {1024, 1024, 1024}));
@@ -90,7 +90,7 @@ TEST_CASE("a constant beyond the budget is left to run time", "[lower][graph]") 
   CHECK(CountOf(graph, OpKind::kConstantOfShape) == 1);
 }
 
-TEST_CASE("a batch normalization disappears into the convolution before it", "[lower][graph]") {
+TEST_CASE("a batch normalization disappears into the convolution before it", "[graph][graph]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {1, 3, 5, 5});
   ValueId w = builder.Constant("w", RandomF32({4, 3, 3, 3}, 1));
@@ -110,7 +110,7 @@ TEST_CASE("a batch normalization disappears into the convolution before it", "[l
 }
 
 TEST_CASE("a batch normalization of plain numbers becomes a scale and a shift too",
-          "[lower][graph]") {
+          "[graph][graph]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {5});
   ValueId gamma = builder.Constant("gamma", F32({1}, {2}));
@@ -122,7 +122,7 @@ TEST_CASE("a batch normalization of plain numbers becomes a scale and a shift to
   CHECK(CountOf(optimized, OpKind::kBatchNormalization) == 0);
 }
 
-TEST_CASE("a batch normalization on its own becomes a scale and a shift", "[lower][graph]") {
+TEST_CASE("a batch normalization on its own becomes a scale and a shift", "[graph][graph]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {2, 2, 3});
   ValueId bn = builder.Add(
@@ -137,7 +137,7 @@ TEST_CASE("a batch normalization on its own becomes a scale and a shift", "[lowe
   CHECK(CountOf(optimized, OpKind::kBatchNormalization) == 0);
 }
 
-TEST_CASE("a clip from zero up is a relu", "[lower][graph]") {
+TEST_CASE("a clip from zero up is a relu", "[graph][graph]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {3});
   ValueId zero = builder.Constant("zero", F32({}, {0}));
@@ -151,7 +151,7 @@ TEST_CASE("a clip from zero up is a relu", "[lower][graph]") {
   CHECK(ValuesOf(RunGraph(graph, F32({3}, {-1, 3, 9}))) == std::vector<double>{0, 3, 6});
 }
 
-TEST_CASE("a split into hundreds is several, each of some of the parts", "[lower][graph]") {
+TEST_CASE("a split into hundreds is several, each of some of the parts", "[graph][graph]") {
   std::string names = "y299", types = "f32[]";
   for (int i = 298; i >= 0; --i) {
     names = fmt::format("y{}, {}", i, names);

@@ -22,7 +22,7 @@ Pattern SigmoidGate() {
 
 }  // namespace
 
-TEST_CASE("a pattern matches a commutative node in either order", "[lower][pattern]") {
+TEST_CASE("a pattern matches a commutative node in either order", "[graph][pattern]") {
   for (bool flipped : {false, true}) {
     TestGraph builder;
     ValueId x = builder.Input("x", kFloat32, {2});
@@ -38,7 +38,7 @@ TEST_CASE("a pattern matches a commutative node in either order", "[lower][patte
   }
 }
 
-TEST_CASE("a name that occurs twice is one value", "[lower][pattern]") {
+TEST_CASE("a name that occurs twice is one value", "[graph][pattern]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {2});
   ValueId y = builder.Input("y", kFloat32, {2});
@@ -46,7 +46,7 @@ TEST_CASE("a name that occurs twice is one value", "[lower][pattern]") {
   CHECK(PatternMatcher(Inferred(builder)).Match(1, SigmoidGate()).empty());
 }
 
-TEST_CASE("what others read, or the graph gives out, is not matched away", "[lower][pattern]") {
+TEST_CASE("what others read, or the graph gives out, is not matched away", "[graph][pattern]") {
   for (bool is_output : {false, true}) {
     TestGraph builder;
     ValueId x = builder.Input("x", kFloat32, {2});
@@ -58,7 +58,7 @@ TEST_CASE("what others read, or the graph gives out, is not matched away", "[low
   }
 }
 
-TEST_CASE("a number matches a constant all of whose elements are it", "[lower][pattern]") {
+TEST_CASE("a number matches a constant all of whose elements are it", "[graph][pattern]") {
   auto matches = [](const Tensor& tensor) {
     TestGraph builder;
     ValueId x = builder.Input("x", kFloat32, {3});

@@ -69,7 +69,7 @@ ValueId ClippedRamp(Formula& f) {
 
 }  // namespace
 
-TEST_CASE("a hard sigmoid is found in its spellings", "[lower][rewrite]") {
+TEST_CASE("a hard sigmoid is found in its spellings", "[graph][rewrite]") {
   Formula divided;
   CheckBecomes(OpKind::kHardSigmoid, divided,
                divided.Call(OpKind::kDiv, {ClippedRamp(divided), divided.Number(6)}), HardSigmoid);
@@ -85,7 +85,7 @@ TEST_CASE("a hard sigmoid is found in its spellings", "[lower][rewrite]") {
                HardSigmoid);
 }
 
-TEST_CASE("a hard swish is found in its spellings", "[lower][rewrite]") {
+TEST_CASE("a hard swish is found in its spellings", "[graph][rewrite]") {
   Formula divided;
   ValueId product = divided.Call(OpKind::kMul, {divided.x(), ClippedRamp(divided)});
   CheckBecomes(OpKind::kHardSwish, divided,
@@ -95,7 +95,7 @@ TEST_CASE("a hard swish is found in its spellings", "[lower][rewrite]") {
   CheckBecomes(OpKind::kHardSwish, gated, gated.Call(OpKind::kMul, {gate, gated.x()}), HardSwish);
 }
 
-TEST_CASE("a ramp that ends elsewhere is no hard swish", "[lower][rewrite]") {
+TEST_CASE("a ramp that ends elsewhere is no hard swish", "[graph][rewrite]") {
   Formula f;
   ValueId moved = f.Call(OpKind::kAdd, {f.Number(3), f.x()});
   ValueId ramp = f.Call(OpKind::kClip, {moved, f.Number(0), f.Number(5)});

@@ -108,7 +108,7 @@ double FirstResult(const Parts& parts) {
 
 }  // namespace
 
-TEST_CASE("attention is found whatever the scale is written on", "[lower][rewrite]") {
+TEST_CASE("attention is found whatever the scale is written on", "[graph][rewrite]") {
   CHECK(ScaleOf({}) == 1);
   CHECK(ScaleOf({.scores = By(OpKind::kMul, F32({}, {0.25}))}) == 0.25);
   CHECK(ScaleOf({.scores = By(OpKind::kDiv, F32({1}, {4}))}) == 0.25);
@@ -117,19 +117,19 @@ TEST_CASE("attention is found whatever the scale is written on", "[lower][rewrit
                  .columns = By(OpKind::kMul, F32({}, {0.5}), "of_keys")}) == 0.25);
 }
 
-TEST_CASE("a scale for each head stays a product before attention", "[lower][rewrite]") {
+TEST_CASE("a scale for each head stays a product before attention", "[graph][rewrite]") {
   Tensor scales = F32({3, 1, 1}, {1, 2, 3});
   CHECK(ScaleOf({.queries = By(OpKind::kMul, scales)}) == 1);
   CHECK(!IsFound({.scores = By(OpKind::kMul, scales)}));
 }
 
-TEST_CASE("keys are found behind a transposition of more dimensions", "[lower][rewrite]") {
+TEST_CASE("keys are found behind a transposition of more dimensions", "[graph][rewrite]") {
   // [batch, size, heads, keys] would need more than swapping the last two back.
   Parts parts{.shape = {2, 3, 3, 3}, .transposition = {0, 2, 3, 1}};
   CHECK(CountOf(CheckIsOne(parts), OpKind::kTranspose) == 1);
 }
 
-TEST_CASE("masks of attention are added, or choose", "[lower][rewrite]") {
+TEST_CASE("masks of attention are added, or choose", "[graph][rewrite]") {
   std::vector<Parts::Piece> additions = {By(OpKind::kAdd, RandomF32({5, 5}, 1)),
                                          By(OpKind::kAdd, RandomF32({2, 1, 1, 5}, 2)),
                                          By(OpKind::kAdd, RandomF32({1, 3, 5, 1}, 3))};
@@ -169,7 +169,7 @@ TEST_CASE("a causal triangle of -1e4 is added, since scores may be lower", "[gra
   }
 }
 
-TEST_CASE("a constant causal mask becomes an attribute", "[lower][rewrite]") {
+TEST_CASE("a constant causal mask becomes an attribute", "[graph][rewrite]") {
   for (double hidden : {-kInfinity, -3.4028234663852886e38}) {
     Graph added = CheckIsOne({.scores = By(OpKind::kAdd, F32({1, 1, 5, 5}, Triangle(0, hidden)))});
     CHECK(AttentionOf(added).Int("is_causal", 0) == 1);
@@ -183,7 +183,7 @@ TEST_CASE("a constant causal mask becomes an attribute", "[lower][rewrite]") {
   CHECK(AttentionOf(weak).inputs.size() == 4);
 }
 
-TEST_CASE("a query that sees no key gives NaN, or 0 behind a guard", "[lower][rewrite]") {
+TEST_CASE("a query that sees no key gives NaN, or 0 behind a guard", "[graph][rewrite]") {
   Tensor blind = F32({5, 1}, {-kInfinity, 0, 0, 0, 0});
   Parts parts{.scores = By(OpKind::kAdd, blind)};
   CHECK(std::isnan(FirstResult(parts)));
@@ -196,7 +196,7 @@ TEST_CASE("a query that sees no key gives NaN, or 0 behind a guard", "[lower][re
   CheckIsOne(parts);
 }
 
-TEST_CASE("casts to types that are no wider stay inside the attention", "[lower][rewrite]") {
+TEST_CASE("casts to types that are no wider stay inside the attention", "[graph][rewrite]") {
   auto found = [](const std::string& inner) {
     auto cast = [](const std::string& type) {
       return [=](TestGraph& builder, ValueId x) {
@@ -211,7 +211,7 @@ TEST_CASE("casts to types that are no wider stay inside the attention", "[lower]
   CHECK(!found("f64"));
 }
 
-TEST_CASE("what else reads scores or weights keeps attention in parts", "[lower][rewrite]") {
+TEST_CASE("what else reads scores or weights keeps attention in parts", "[graph][rewrite]") {
   auto also_given = [](TestGraph& builder, ValueId x) {
     builder.Output(builder.Add("also", OpKind::kNeg, {x}));
     return x;
@@ -220,17 +220,17 @@ TEST_CASE("what else reads scores or weights keeps attention in parts", "[lower]
   CHECK(!IsFound({.weights = also_given}));
 }
 
-TEST_CASE("a softmax over queries makes no attention", "[lower][rewrite]") {
+TEST_CASE("a softmax over queries makes no attention", "[graph][rewrite]") {
   CHECK(!IsFound({.axis = 2}));
   CHECK(!IsFound({.axis = 1}));
   CHECK(IsFound({.axis = 3}));
 }
 
-TEST_CASE("a mask that widens scores makes no attention", "[lower][rewrite]") {
+TEST_CASE("a mask that widens scores makes no attention", "[graph][rewrite]") {
   CHECK(!IsFound({.shape = {1, 3, 5, 8}, .scores = By(OpKind::kAdd, RandomF32({2, 1, 5, 5}, 1))}));
 }
 
-TEST_CASE("attention over batches of heads is seen in four dimensions", "[lower][rewrite]") {
+TEST_CASE("attention over batches of heads is seen in four dimensions", "[graph][rewrite]") {
   Parts parts{.shape = {6, 5, 8}, .transposition = {0, 2, 1}};
   CheckIsOne(parts);
   parts.scores = By(OpKind::kAdd, RandomF32({6, 1, 5}, 1));
@@ -249,7 +249,7 @@ TEST_CASE("attention over batches of heads is seen in four dimensions", "[lower]
   CHECK(StaticShape(graph.value(AttentionOf(graph).inputs[3])) == Ints{2, 1, 1, 5});
 }
 
-TEST_CASE("the masks of windows and of heads become one", "[lower][rewrite]") {
+TEST_CASE("the masks of windows and of heads become one", "[graph][rewrite]") {
   // Four windows of one image.
   Parts parts{.shape = {4, 3, 5, 8}};
   auto masked_by = [](const Ints& view, const Ints& mask) {
@@ -273,7 +273,7 @@ TEST_CASE("the masks of windows and of heads become one", "[lower][rewrite]") {
 }
 
 TEST_CASE("keys and values repeated for groups of heads are read where they are",
-          "[lower][rewrite]") {
+          "[graph][rewrite]") {
   // Two heads of keys and values for six of queries.
   auto graph_of = [](const Ints& own_values) {
     TestGraph builder;

@@ -114,7 +114,7 @@ TEST_CASE("a GPU's weights are not brought into words", "[graph][passes]") {
   for (const Node& node : graph.nodes) CHECK(node.op != OpKind::kMatMulWords);
 }
 
-TEST_CASE("a product with words says what does not fit", "[lower][ops]") {
+TEST_CASE("a product with words says what does not fit", "[graph][ops]") {
   OneNode node = {.op = OpKind::kMatMulWords,
                   .inputs = {RandomF32({2, 24}, 1), MakeZeroTensor(kInt32, {3, 5}),
                              MakeZeroTensor(kFloat32, {3, 5})},

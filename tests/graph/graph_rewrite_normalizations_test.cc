@@ -50,7 +50,7 @@ ValueId Centered(Parts& p, const Ints& axes) {
 
 }  // namespace
 
-TEST_CASE("a layer normalization is found in its parts", "[lower][rewrite]") {
+TEST_CASE("a layer normalization is found in its parts", "[graph][rewrite]") {
   Parts p;
   ValueId centred = Centered(p, {-1});
   ValueId variance = p.Mean(p.Call(OpKind::kPow, {centred, p.Number(2)}), {-1});
@@ -61,7 +61,7 @@ TEST_CASE("a layer normalization is found in its parts", "[lower][rewrite]") {
 }
 
 TEST_CASE("a layer normalization over two axes, by a product and a reciprocal",
-          "[lower][rewrite]") {
+          "[graph][rewrite]") {
   Parts p;
   ValueId centred = Centered(p, {2, 3});
   ValueId variance = p.Mean(p.Call(OpKind::kMul, {centred, centred}), {-1, -2});
@@ -71,14 +71,14 @@ TEST_CASE("a layer normalization over two axes, by a product and a reciprocal",
                OpKind::kLayerNormalization);
 }
 
-TEST_CASE("a layer normalization without scale gets one of ones", "[lower][rewrite]") {
+TEST_CASE("a layer normalization without scale gets one of ones", "[graph][rewrite]") {
   Parts p;
   ValueId centred = Centered(p, {3});
   ValueId variance = p.Mean(p.Call(OpKind::kMul, {centred, centred}), {3});
   CheckBecomes(p, p.Call(OpKind::kDiv, {centred, p.Root(variance)}), OpKind::kLayerNormalization);
 }
 
-TEST_CASE("a normalization over leading axes, or two different ones, stays", "[lower][rewrite]") {
+TEST_CASE("a normalization over leading axes, or two different ones, stays", "[graph][rewrite]") {
   Parts leading;
   ValueId centred = Centered(leading, {1});
   ValueId variance = leading.Mean(leading.Call(OpKind::kMul, {centred, centred}), {1});
@@ -91,7 +91,7 @@ TEST_CASE("a normalization over leading axes, or two different ones, stays", "[l
                OpKind::kLayerNormalization, 0);
 }
 
-TEST_CASE("a scale for each channel is none of a layer normalization", "[lower][rewrite]") {
+TEST_CASE("a scale for each channel is none of a layer normalization", "[graph][rewrite]") {
   Parts p;
   ValueId centred = Centered(p, {3});
   ValueId variance = p.Mean(p.Call(OpKind::kMul, {centred, centred}), {3});
@@ -102,7 +102,7 @@ TEST_CASE("a scale for each channel is none of a layer normalization", "[lower][
   CHECK(CountOf(graph, OpKind::kMul) == 1);
 }
 
-TEST_CASE("a root mean square normalization is found in its spellings", "[lower][rewrite]") {
+TEST_CASE("a root mean square normalization is found in its spellings", "[graph][rewrite]") {
   for (int spelling = 0; spelling < 3; ++spelling) {
     Parts p;
     ValueId square =
@@ -117,7 +117,7 @@ TEST_CASE("a root mean square normalization is found in its spellings", "[lower]
   }
 }
 
-TEST_CASE("a root mean square that others read is not taken away", "[lower][rewrite]") {
+TEST_CASE("a root mean square that others read is not taken away", "[graph][rewrite]") {
   Parts p;
   ValueId root = p.Root(p.Mean(p.Call(OpKind::kMul, {p.x, p.x}), {-1}));
   ValueId normal = p.Call(OpKind::kDiv, {p.x, root});
@@ -127,7 +127,7 @@ TEST_CASE("a root mean square that others read is not taken away", "[lower][rewr
   CHECK(CountOf(graph, OpKind::kRMSNormalization) == 0);
 }
 
-TEST_CASE("a group normalization is found between its reshapes", "[lower][rewrite]") {
+TEST_CASE("a group normalization is found between its reshapes", "[graph][rewrite]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {2, 6, 3, 2});
   ValueId groups =

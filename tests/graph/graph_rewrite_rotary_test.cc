@@ -42,7 +42,7 @@ Graph Rotary(int64_t batch, const Tensor& cos, const Tensor& sin) {
 
 }  // namespace
 
-TEST_CASE("a rotary embedding is found in its parts", "[lower][rewrite]") {
+TEST_CASE("a rotary embedding is found in its parts", "[graph][rewrite]") {
   for (int64_t batch : {1, 2}) {
     Graph graph = CheckSameAfterPasses(Rotary(batch, Doubled(3, 4, 1), Doubled(3, 4, 2)));
     INFO(Print(graph));
@@ -51,12 +51,12 @@ TEST_CASE("a rotary embedding is found in its parts", "[lower][rewrite]") {
   }
 }
 
-TEST_CASE("tables whose halves differ make no rotary embedding", "[lower][rewrite]") {
+TEST_CASE("tables whose halves differ make no rotary embedding", "[graph][rewrite]") {
   Graph graph = CheckSameAfterPasses(Rotary(1, Doubled(3, 4, 1), RandomF32({1, 1, 3, 8}, 2)));
   CHECK(CountOf(graph, OpKind::kRotaryEmbedding) == 0);
 }
 
-TEST_CASE("a table computed from angles written twice is halved", "[lower][rewrite]") {
+TEST_CASE("a table computed from angles written twice is halved", "[graph][rewrite]") {
   TestGraph builder;
   ValueId angles = builder.Input("angles", kFloat32, {1, 3, 4});
   ValueId twice = builder.Add("twice", OpKind::kConcat, {angles, angles}, {{"axis", int64_t{2}}});

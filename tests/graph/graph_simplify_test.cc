@@ -37,7 +37,7 @@ using Lines = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("equal nodes are computed once, in whichever order a sum is written", "[lower][graph]") {
+TEST_CASE("equal nodes are computed once, in whichever order a sum is written", "[graph]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {4});
   ValueId y = builder.Input("y", kFloat32, {4});
@@ -50,8 +50,7 @@ TEST_CASE("equal nodes are computed once, in whichever order a sum is written", 
         Lines{"a.out = Add x y", "left.out = Exp a.out", "out.out = Mul left.out left.out"});
 }
 
-TEST_CASE("nodes that differ in an attribute or in the order of a quotient stay",
-          "[lower][graph]") {
+TEST_CASE("nodes that differ in an attribute or in the order of a quotient stay", "[graph]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {4});
   ValueId y = builder.Input("y", kFloat32, {4});
@@ -64,7 +63,7 @@ TEST_CASE("nodes that differ in an attribute or in the order of a quotient stay"
   CHECK(Simplified(builder).nodes.size() == 8);
 }
 
-TEST_CASE("constants of the same bytes become one, and with them their readers", "[lower][graph]") {
+TEST_CASE("constants of the same bytes become one, and with them their readers", "[graph]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {2});
   ValueId one = builder.Constant("one", F32({2}, {1, 2}));
@@ -80,7 +79,7 @@ TEST_CASE("constants of the same bytes become one, and with them their readers",
   CHECK(graph.values.size() == 6);
 }
 
-TEST_CASE("equal outputs of the graph stay two values", "[lower][graph]") {
+TEST_CASE("equal outputs of the graph stay two values", "[graph]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {2});
   builder.Output(builder.Add("a", OpKind::kExp, {x}));
@@ -88,7 +87,7 @@ TEST_CASE("equal outputs of the graph stay two values", "[lower][graph]") {
   CHECK(Simplified(builder).nodes.size() == 2);
 }
 
-TEST_CASE("operations with a neutral operand go unless they widen the other", "[lower][graph]") {
+TEST_CASE("operations with a neutral operand go unless they widen the other", "[graph]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {2, 3});
   ValueId zeros = builder.Constant("zeros", F32({3}, {0, 0, 0}));
@@ -105,8 +104,7 @@ TEST_CASE("operations with a neutral operand go unless they widen the other", "[
         Lines{"reversed.out = Sub zeros x", "widened.out = Add reversed.out wide"});
 }
 
-TEST_CASE("a choice under a known condition is its operand, and folding goes on",
-          "[lower][graph]") {
+TEST_CASE("a choice under a known condition is its operand, and folding goes on", "[graph]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {2});
   ValueId never = builder.Constant("never", Of(kBool, {2}, {0, 0}));
@@ -119,7 +117,7 @@ TEST_CASE("a choice under a known condition is its operand, and folding goes on"
   CHECK(ValuesOf(*graph.ConstantOf(graph.nodes[0].inputs[1])) == std::vector<double>{2, 4});
 }
 
-TEST_CASE("slices and pads that take everything go, a reversal stays", "[lower][graph]") {
+TEST_CASE("slices and pads that take everything go, a reversal stays", "[graph]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {3});
   auto ints = [&](const char* name, int64_t number) {
@@ -140,7 +138,7 @@ TEST_CASE("slices and pads that take everything go, a reversal stays", "[lower][
   CHECK(graph.value(graph.nodes[0].inputs[0]).name == "x");
 }
 
-TEST_CASE("folding stops at 64 MiB in total", "[lower][graph]") {
+TEST_CASE("folding stops at 64 MiB in total", "[graph]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {1});
   ValueId sum = x;
@@ -162,7 +160,7 @@ TEST_CASE("folding stops at 64 MiB in total", "[lower][graph]") {
   CHECK(graph.nodes.size() >= 6);
 }
 
-TEST_CASE("a constant that replaces another of its size costs no budget", "[lower][graph]") {
+TEST_CASE("a constant that replaces another of its size costs no budget", "[graph]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {1, 1});
   Tensor large = MakeZeroTensor(kFloat32, {3072, 2048});  // 24 MiB

@@ -23,7 +23,7 @@ Tensor Halves(const std::vector<int64_t>& shape, uint64_t seed) {
   return Of(kFloat16, shape, ValuesOf(RandomF32(shape, seed)));
 }
 
-TEST_CASE("implicit gemm keeps the operands of an f16 convolution in f16", "[lower]") {
+TEST_CASE("implicit gemm keeps the operands of an f16 convolution in f16", "[graph]") {
   Tensor x = Halves({1, 3, 6, 5}, 1);
   Tensor w = Halves({4, 3, 3, 3}, 2);
   TestGraph test;

@@ -119,7 +119,7 @@ struct SmallLstm {
 }  // namespace
 
 TEST_CASE("DynamicQuantizeLSTM is an LSTM over weights that are dequantized by column or direction",
-          "[models][graph]") {
+          "[graph][graph]") {
   SmallLstm lstm;
   Tensor x = F32({3, 1, 2}, Doubles(lstm.x.begin(), lstm.x.end()));
   std::vector<Doubles> results = ResultsOf(lstm.Import({2, 4}), x, 1e-6);
@@ -138,7 +138,7 @@ TEST_CASE("DynamicQuantizeLSTM is an LSTM over weights that are dequantized by c
 }
 
 TEST_CASE("weights of two bits are the lowest of a byte first, as are their zero points",
-          "[models][graph]") {
+          "[graph][graph]") {
   // The rows are 0 1 2 3, 3 2 1 0 and 3 3 3 3, 0 0 0 0, in two blocks each.
   std::vector<Wire> constants = {Bytes("w", kOnnxUInt8, {2, 2, 1}, {0xe4, 0x1b, 0xff, 0x00}),
                                  Floats("s", {2, 2}, {1, 10, 1, 0.5})};
@@ -158,7 +158,7 @@ TEST_CASE("weights of two bits are the lowest of a byte first, as are their zero
 
 // exp(ln 2 (q - 10)): shares of powers of two. A softmax of f32, then halves to even.
 TEST_CASE("QLinearSoftmax normalizes over the axis that its own opset attribute means",
-          "[models][graph]") {
+          "[graph][graph]") {
   auto softmax = [](int64_t axis, int64_t opset) {
     NodeSpec node{"QLinearSoftmax", {"x", "s", "z", "t", "u"}, {"y"}, {IntAttr("opset", opset)}};
     if (axis != -1) node.attributes.push_back(IntAttr("axis", axis));
@@ -174,7 +174,7 @@ TEST_CASE("QLinearSoftmax normalizes over the axis that its own opset attribute 
   CHECK(softmax(-1, 12) == Doubles{172, 86, 86, 172});
 }
 
-TEST_CASE("zero points of MatMulNBits may be floats of the scales' type", "[models][graph]") {
+TEST_CASE("zero points of MatMulNBits may be floats of the scales' type", "[graph][graph]") {
   std::vector<Wire> constants = {Bytes("w", kOnnxUInt8, {1, 2, 1}, {0x21, 0xf8}),
                                  Floats("s", {2}, {2, 4}), Floats("z", {2}, {1.5, 8.25}),
                                  RawTensor("h", kOnnxFloat16, {2}, std::string(4, '\0'))};

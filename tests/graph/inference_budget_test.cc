@@ -21,7 +21,7 @@ Graph Additions(int count) {
 
 }  // namespace
 
-TEST_CASE("shapes that take too much arithmetic are refused by the node", "[lower][error]") {
+TEST_CASE("shapes that take too much arithmetic are refused by the node", "[graph][error]") {
   Graph graph = Additions(4);
   InferenceBudget budget{.instances = 31};
   Status status = InferShapes(graph, budget);
@@ -31,7 +31,7 @@ TEST_CASE("shapes that take too much arithmetic are refused by the node", "[lowe
         "budget holds");
 }
 
-TEST_CASE("what shape inference spends is taken off its budget", "[lower]") {
+TEST_CASE("what shape inference spends is taken off its budget", "[graph]") {
   Graph graph = Additions(4);
   InferenceBudget budget{.instances = 100};
   REQUIRE(InferShapes(graph, budget).ok());
@@ -39,7 +39,7 @@ TEST_CASE("what shape inference spends is taken off its budget", "[lower]") {
   CHECK(budget.instances == 100 - 4 * 8);
 }
 
-TEST_CASE("an operator that is written out as too many nodes is refused", "[lower][error]") {
+TEST_CASE("an operator that is written out as too many nodes is refused", "[graph][error]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {4, 1, 2});
   ValueId weights = builder.Constant("w", RandomF32({1, 3, 2}, 1));

@@ -23,7 +23,7 @@ Tensor U(DTypeCode type, const Doubles& x) {
 
 }  // namespace
 
-TEST_CASE("activations give the values of their formulas", "[lower][ops]") {
+TEST_CASE("activations give the values of their formulas", "[graph][ops]") {
   struct Row {
     OpKind op;
     Attributes attributes;
@@ -64,14 +64,14 @@ TEST_CASE("activations give the values of their formulas", "[lower][ops]") {
   }
 }
 
-TEST_CASE("activations of large arguments neither overflow nor vanish", "[lower][ops]") {
+TEST_CASE("activations of large arguments neither overflow nor vanish", "[graph][ops]") {
   CHECK(Applied(OpKind::kSoftplus, {1000, -1000}) == Doubles{1000, 0});
   CHECK(Applied(OpKind::kElu, {1000, -1000, -kInf}) == Doubles{1000, -1, -1});
   CHECK(Applied(OpKind::kMish, {1000}) == Doubles{1000});
   CHECK(Applied(OpKind::kGelu, {1000}) == Doubles{1000});
 }
 
-TEST_CASE("trigonometric and hyperbolic functions and their inverses", "[lower][ops]") {
+TEST_CASE("trigonometric and hyperbolic functions and their inverses", "[graph][ops]") {
   struct Row {
     OpKind op;
     double (*expected)(double);
@@ -93,7 +93,7 @@ TEST_CASE("trigonometric and hyperbolic functions and their inverses", "[lower][
   CHECK(Applied(OpKind::kAcosh, {1, 2})[1] == Approx(std::acosh(2)));
 }
 
-TEST_CASE("infinities are found by their sign", "[lower][ops]") {
+TEST_CASE("infinities are found by their sign", "[graph][ops]") {
   Doubles x = {-kInf, 0, kInf};
   CHECK(Applied(OpKind::kIsInf, x) == Doubles{1, 0, 1});
   CHECK(Applied(OpKind::kIsInf, x, {{"detect_negative", int64_t{0}}}) == Doubles{0, 0, 1});
@@ -101,7 +101,7 @@ TEST_CASE("infinities are found by their sign", "[lower][ops]") {
   CHECK(Applied(OpKind::kIsNaN, {0, std::nan("")}) == Doubles{0, 1});
 }
 
-TEST_CASE("bits are shifted out of unsigned integers", "[lower][ops]") {
+TEST_CASE("bits are shifted out of unsigned integers", "[graph][ops]") {
   for (DTypeCode type :
        {DTypeCode::kUInt8, DTypeCode::kUInt16, DTypeCode::kUInt32, DTypeCode::kUInt64}) {
     auto shifted = [&](const char* direction) {
@@ -114,7 +114,7 @@ TEST_CASE("bits are shifted out of unsigned integers", "[lower][ops]") {
   }
 }
 
-TEST_CASE("bitwise functions work on each bit", "[lower][ops]") {
+TEST_CASE("bitwise functions work on each bit", "[graph][ops]") {
   Tensor a = U(DTypeCode::kInt8, {12, -1});
   Tensor b = U(DTypeCode::kInt8, {10, 5});
   auto result = [&](OpKind op) { return ValuesOf(ResultOf({.op = op, .inputs = {a, b}})); };
@@ -127,13 +127,13 @@ TEST_CASE("bitwise functions work on each bit", "[lower][ops]") {
   CHECK(ValuesOf(ResultOf({.op = OpKind::kXor, .inputs = {p, q}})) == Doubles{0, 1, 1, 0});
 }
 
-TEST_CASE("a slope is broadcast over what is below 0", "[lower][ops]") {
+TEST_CASE("a slope is broadcast over what is below 0", "[graph][ops]") {
   Tensor x = F32({2, 2}, {-1, -2, 3, -4});
   CHECK(ValuesOf(ResultOf({.op = OpKind::kPRelu, .inputs = {x, F32({2, 1}, {0.5, 2})}})) ==
         Doubles{-0.5, -1, 3, -8});
 }
 
-TEST_CASE("powers of integers are exact beyond 2^53", "[lower][ops]") {
+TEST_CASE("powers of integers are exact beyond 2^53", "[graph][ops]") {
   auto power = [](const Tensor& base, const Tensor& exponent) {
     return ResultOf({.op = OpKind::kPow, .inputs = {base, exponent}});
   };

@@ -67,7 +67,7 @@ struct Problem {
 
 }  // namespace
 
-TEST_CASE("attention weighs values by the softmax of scores", "[lower][ops]") {
+TEST_CASE("attention weighs values by the softmax of scores", "[graph][ops]") {
   double a = std::exp(2) / (std::exp(2) + std::exp(-1));
   CHECK(Attended({2, -1}, {10, 20})[0] == Approx(10 * a + 20 * (1 - a)));
   double b = 1 / (1 + std::exp(-1.5));
@@ -77,22 +77,22 @@ TEST_CASE("attention weighs values by the softmax of scores", "[lower][ops]") {
   CHECK(Attended({2, -1}, {10, 20}, {{"softcap", 3.0}})[0] == Approx(10 * c + 20 * (1 - c)));
 }
 
-TEST_CASE("a mask hides keys or is added to scores", "[lower][ops]") {
+TEST_CASE("a mask hides keys or is added to scores", "[graph][ops]") {
   Tensor hides = Of(kBool, {1, 2}, {0, 1});
   CHECK(Attended({2, -1}, {10, 20}, {}, hides)[0] == 20);
   double a = 1 / (1 + std::exp(-3.0 - 1));
   CHECK(Attended({2, -1}, {10, 20}, {}, F32({1, 2}, {1, 0}))[0] == Approx(10 * a + 20 * (1 - a)));
 }
 
-TEST_CASE("keys beyond the mask's columns are not seen", "[lower][ops]") {
+TEST_CASE("keys beyond the mask's columns are not seen", "[graph][ops]") {
   CHECK(Attended({2, -1, 50}, {10, 20, 30}, {}, Of(kBool, {1, 2}, {0, 1}))[0] == 20);
 }
 
-TEST_CASE("a query that sees no key gives 0 and no NaN", "[lower][ops]") {
+TEST_CASE("a query that sees no key gives 0 and no NaN", "[graph][ops]") {
   CHECK(Attended({2, -1}, {10, 20}, {}, Of(kBool, {1, 2}, {0, 0})) == Doubles{0});
 }
 
-TEST_CASE("causal queries see the past and what came until them", "[lower][ops]") {
+TEST_CASE("causal queries see the past and what came until them", "[graph][ops]") {
   // Equal scores: the result is the mean of the values seen.
   Tensor q = F32({1, 1, 2, 1}, {0, 0});
   Tensor k = F32({1, 1, 2, 1}, {0, 0});
@@ -110,7 +110,7 @@ TEST_CASE("causal queries see the past and what came until them", "[lower][ops]"
   CHECK((*got)[1].shape == Ints{1, 1, 3, 1});
 }
 
-TEST_CASE("query heads share keys and values, packed or not", "[lower][ops]") {
+TEST_CASE("query heads share keys and values, packed or not", "[graph][ops]") {
   // Four query heads, two of keys; one key: the result is the value of the head's group.
   Tensor q = RandomF32({1, 3, 8}, 1);
   Tensor k = RandomF32({1, 1, 4}, 2);
@@ -126,12 +126,12 @@ TEST_CASE("query heads share keys and values, packed or not", "[lower][ops]") {
   CHECK(ValuesOf(packed) == expected);
 }
 
-TEST_CASE("a query that sees no key gives NaN where that is asked for", "[lower][ops]") {
+TEST_CASE("a query that sees no key gives NaN where that is asked for", "[graph][ops]") {
   Tensor blind = Of(kBool, {1, 2}, {0, 0});
   CHECK(std::isnan(Attended({2, -1}, {10, 20}, {{"empty_rows", std::string("nan")}}, blind)[0]));
 }
 
-TEST_CASE("rows of scores are right whatever fills up their last vector", "[lower][ops]") {
+TEST_CASE("rows of scores are right whatever fills up their last vector", "[graph][ops]") {
   // Below and above the length from which keys are transposed and rows filled up.
   for (int64_t queries : {3, 5}) {
     for (int64_t keys : {7, 16, 19, 32}) {
@@ -144,7 +144,7 @@ TEST_CASE("rows of scores are right whatever fills up their last vector", "[lowe
   }
 }
 
-TEST_CASE("attention as one reduction gives what its parts give", "[lower][ops]") {
+TEST_CASE("attention as one reduction gives what its parts give", "[graph][ops]") {
   Attributes tuple = {{"core", std::string("tuple")}};
   for (int64_t keys : {1, 5, 20}) {
     for (int64_t queries : {1, 3, 6}) {
@@ -163,14 +163,14 @@ TEST_CASE("attention as one reduction gives what its parts give", "[lower][ops]"
   CHECK(std::isnan(Attended({2, -1}, {10, 20}, tuple, Of(kBool, {1, 2}, {0, 0}))[0]));
 }
 
-TEST_CASE("attention over heads that do not divide is refused", "[lower][ops][error]") {
+TEST_CASE("attention over heads that do not divide is refused", "[graph][ops][error]") {
   CHECK(ErrorOf({.op = OpKind::kAttention,
                  .inputs = {RandomF32({1, 3, 2, 4}, 1), RandomF32({1, 2, 2, 4}, 2),
                             RandomF32({1, 2, 2, 4}, 3)}}) ==
         "node 'node' (Attention): 3 query heads and 2 key heads; expected a multiple");
 }
 
-TEST_CASE("a rotary embedding turns pairs by their angles", "[lower][ops]") {
+TEST_CASE("a rotary embedding turns pairs by their angles", "[graph][ops]") {
   // One head of six elements; the last two stay.
   Tensor x = F32({1, 1, 1, 6}, {1, 2, 3, 4, 5, 6});
   Tensor cosines = F32({3, 2}, {9, 9, 0, 1, 9, 9});
@@ -186,7 +186,7 @@ TEST_CASE("a rotary embedding turns pairs by their angles", "[lower][ops]") {
   CHECK(rotated(1) == Doubles{-2, 1, 3, 4, 5, 6});
 }
 
-TEST_CASE("a rotary embedding finds the heads of packed elements", "[lower][ops]") {
+TEST_CASE("a rotary embedding finds the heads of packed elements", "[graph][ops]") {
   Tensor x = F32({1, 2, 4}, {1, 2, 3, 4, 5, 6, 7, 8});
   Tensor cosines = F32({1, 2, 1}, {0, 1});
   Tensor sines = F32({1, 2, 1}, {1, 0});

@@ -15,7 +15,7 @@ const Doubles kProduct = {4, 5, 10, 11};
 
 }  // namespace
 
-TEST_CASE("gemm transposes, scales and adds a broadcast matrix", "[lower][ops]") {
+TEST_CASE("gemm transposes, scales and adds a broadcast matrix", "[graph][ops]") {
   CHECK(ValuesOf(ResultOf({.op = OpKind::kGemm, .inputs = {kLeft, kRight}})) == kProduct);
 
   Tensor left = F32({3, 2}, {1, 4, 2, 5, 3, 6});
@@ -32,7 +32,7 @@ TEST_CASE("gemm transposes, scales and adds a broadcast matrix", "[lower][ops]")
   CHECK(ValuesOf(ResultOf(node)) == Doubles{9, 11, 21, 23});
 }
 
-TEST_CASE("a constant transposed operand of a gemm is transposed once", "[lower][ops][graph]") {
+TEST_CASE("a constant transposed operand of a gemm is transposed once", "[graph][ops]") {
   OneNode node = {.op = OpKind::kGemm,
                   .inputs = {RandomF32({4, 5}, 1), RandomF32({3, 5}, 2), RandomF32({3}, 3)},
                   .attributes = {{"transB", int64_t{1}}},
@@ -42,7 +42,7 @@ TEST_CASE("a constant transposed operand of a gemm is transposed once", "[lower]
   CHECK(ValuesOf((*optimized)[0]) == ValuesOf(ResultOf(node)));
 }
 
-TEST_CASE("matmul takes vectors as a row or a column and broadcasts batches", "[lower][ops]") {
+TEST_CASE("matmul takes vectors as a row or a column and broadcasts batches", "[graph][ops]") {
   auto matmul = [](const Tensor& a, const Tensor& b) {
     return ResultOf({.op = OpKind::kMatMul, .inputs = {a, b}});
   };
@@ -70,20 +70,20 @@ TEST_CASE("matmul takes vectors as a row or a column and broadcasts batches", "[
   }
 }
 
-TEST_CASE("a product of integers wraps in its type", "[lower][ops]") {
+TEST_CASE("a product of integers wraps in its type", "[graph][ops]") {
   Tensor a = Of(kInt32, {1, 2}, {2147483647, 1});
   Tensor b = Of(kInt32, {2, 1}, {2, 3});
   CHECK(ValuesOf(ResultOf({.op = OpKind::kMatMul, .inputs = {a, b}})) == Doubles{1});
 }
 
-TEST_CASE("products of halves are summed in f32", "[lower][ops]") {
+TEST_CASE("products of halves are summed in f32", "[graph][ops]") {
   // In f16 2048 + 1 + 1 would stay 2048.
   Tensor a = Of(kFloat16, {1, 3}, {2048, 1, 1});
   Tensor b = Of(kFloat16, {3, 1}, {1, 1, 1});
   CHECK(ValuesOf(ResultOf({.op = OpKind::kMatMul, .inputs = {a, b}})) == Doubles{2050});
 }
 
-TEST_CASE("matrices that do not fit are reported", "[lower][ops][error]") {
+TEST_CASE("matrices that do not fit are reported", "[graph][ops][error]") {
   CHECK(ErrorOf({.op = OpKind::kMatMul, .inputs = {kLeft, kLeft}}) ==
         "node 'node' (MatMul): operands of shapes 2x3 and 2x3 disagree on the inner dimension");
   CHECK(
@@ -91,7 +91,7 @@ TEST_CASE("matrices that do not fit are reported", "[lower][ops][error]") {
       "node 'node' (Gemm): operands of shapes 2x2 and 3 do not broadcast: dimension 1 is 2 and 3");
 }
 
-TEST_CASE("reductions drop or keep their axes", "[lower][ops]") {
+TEST_CASE("reductions drop or keep their axes", "[graph][ops]") {
   Tensor x = F32({2, 3}, {1, 2, 3, 4, 5, 6});
   auto reduce = [&](OpKind op, const Ints& axes, int64_t keep) {
     return ResultOf({.op = op,
@@ -108,7 +108,7 @@ TEST_CASE("reductions drop or keep their axes", "[lower][ops]") {
   CHECK(ValuesOf(reduce(OpKind::kReduceProd, {0}, 0)) == Doubles{4, 10, 18});
 }
 
-TEST_CASE("no axes mean all of them, or none if asked", "[lower][ops]") {
+TEST_CASE("no axes mean all of them, or none if asked", "[graph][ops]") {
   OneNode node = {.op = OpKind::kReduceSum,
                   .inputs = {F32({2, 2}, {1, 2, 3, 4})},
                   .attributes = {{"keepdims", int64_t{1}}}};
@@ -117,7 +117,7 @@ TEST_CASE("no axes mean all of them, or none if asked", "[lower][ops]") {
   CHECK(ValuesOf(ResultOf(node)) == Doubles{1, 2, 3, 4});
 }
 
-TEST_CASE("a reduction over nothing gives the identity", "[lower][ops]") {
+TEST_CASE("a reduction over nothing gives the identity", "[graph][ops]") {
   auto empty = [](OpKind op, DType dtype) {
     OneNode node = {.op = op,
                     .inputs = {MakeZeroTensor(dtype, {2, 0}), I64({1}, {1})},
@@ -131,7 +131,7 @@ TEST_CASE("a reduction over nothing gives the identity", "[lower][ops]") {
   CHECK(empty(OpKind::kReduceMin, kInt32) == Doubles{2147483647, 2147483647});
 }
 
-TEST_CASE("bools reduce by or and by and", "[lower][ops]") {
+TEST_CASE("bools reduce by or and by and", "[graph][ops]") {
   OneNode node = {.op = OpKind::kReduceMax,
                   .inputs = {Of(kBool, {2, 2}, {0, 1, 0, 0}), I64({1}, {1})},
                   .attributes = {{"keepdims", int64_t{0}}},
@@ -141,7 +141,7 @@ TEST_CASE("bools reduce by or and by and", "[lower][ops]") {
   CHECK(ValuesOf(ResultOf(node)) == Doubles{0, 0});
 }
 
-TEST_CASE("softmax does not overflow and sums to one", "[lower][ops]") {
+TEST_CASE("softmax does not overflow and sums to one", "[graph][ops]") {
   Tensor x = F32({2, 3}, {1000, 1001, 1002, -INFINITY, 0, 0});
   Doubles row = ValuesOf(ResultOf({.op = OpKind::kSoftmax, .inputs = {x}}));
   double total = std::exp(-2.0) + std::exp(-1.0) + 1;
@@ -157,7 +157,7 @@ TEST_CASE("softmax does not overflow and sums to one", "[lower][ops]") {
   CHECK(logs[3] == Approx(-std::log1p(std::exp(-2.0))));
 }
 
-TEST_CASE("batch normalization uses each channel's numbers", "[lower][ops]") {
+TEST_CASE("batch normalization uses each channel's numbers", "[graph][ops]") {
   OneNode node = {.op = OpKind::kBatchNormalization,
                   .inputs = {F32({1, 2, 2}, {1, 2, 3, 4}), F32({2}, {2, 1}), F32({2}, {0, 10}),
                              F32({2}, {1, 3}), F32({2}, {4, 1})},

@@ -71,7 +71,7 @@ OneNode Line(const std::vector<double>& x, const std::vector<double>& w, Attribu
 }  // namespace
 
 TEST_CASE("transposed convolutions equal the definition, in either layout",
-          "[lower][ops][layout]") {
+          "[graph][ops][layout]") {
   Random random(11);
   int compared = 0;
   for (int round = 0; round < 120; ++round) {
@@ -118,7 +118,7 @@ TEST_CASE("transposed convolutions equal the definition, in either layout",
 }
 
 TEST_CASE("a transposed convolution whose windows do not overlap sums without a predicate",
-          "[lower][ops]") {
+          "[graph][ops]") {
   for (int64_t size : {1, 2, 3}) {
     TestGraph graph;
     ValueId x = graph.Input("x", kFloat32, {1, 2, 5, 5});
@@ -141,7 +141,7 @@ TEST_CASE("a transposed convolution whose windows do not overlap sums without a 
   }
 }
 
-TEST_CASE("a transposed convolution has one and three dimensions too", "[lower][ops]") {
+TEST_CASE("a transposed convolution has one and three dimensions too", "[graph][ops]") {
   CHECK(ValuesOf(ResultOf(Line({1, 2, 3}, {1, 10}, {{"strides", Ints{2}}}))) ==
         std::vector<double>{1, 10, 2, 20, 3, 30});
   OneNode cube = {.op = OpKind::kConvTranspose,
@@ -149,7 +149,7 @@ TEST_CASE("a transposed convolution has one and three dimensions too", "[lower][
   CHECK(ValuesOf(ResultOf(cube)) == std::vector<double>{1, 12, 20, 3, 11, 10});
 }
 
-TEST_CASE("output_shape and auto_pad say what a transposed convolution cuts off", "[lower][ops]") {
+TEST_CASE("output_shape and auto_pad say what a transposed convolution cuts off", "[graph][ops]") {
   // In full: 1, 10, 102, 20, 203, 30, 300.
   std::vector<double> x = {1, 2, 3}, w = {1, 10, 100};
   CHECK(ValuesOf(ResultOf(Line(x, w, {{"strides", Ints{2}}}))) ==
@@ -164,7 +164,7 @@ TEST_CASE("output_shape and auto_pad say what a transposed convolution cuts off"
         std::vector<double>{10, 102, 20, 203, 30, 300});
 }
 
-TEST_CASE("one weight may serve a convolution and its transpose", "[lower][graph][layout]") {
+TEST_CASE("one weight may serve a convolution and its transpose", "[graph][layout]") {
   TestGraph graph;
   ValueId x = graph.Input("x", kFloat32, {1, 1, 4, 4});
   ValueId w = graph.Constant("w", RandomF32({2, 1, 2, 2}, 5));
@@ -183,7 +183,7 @@ TEST_CASE("one weight may serve a convolution and its transpose", "[lower][graph
 }
 
 TEST_CASE("a weight that does not fit its transposed convolution is reported",
-          "[lower][ops][error]") {
+          "[graph][ops][error]") {
   OneNode node = {.op = OpKind::kConvTranspose,
                   .inputs = {RandomF32({1, 6, 5, 5}, 1), RandomF32({4, 3, 3, 3}, 2)}};
   CHECK(ErrorOf(node) ==
@@ -194,7 +194,7 @@ TEST_CASE("a weight that does not fit its transposed convolution is reported",
         "node 'node' (ConvTranspose): pads 4 and 4 leave nothing of 7 in dimension 0");
 }
 
-TEST_CASE("a convolution of no channels in countless groups is reported", "[lower][ops][error]") {
+TEST_CASE("a convolution of no channels in countless groups is reported", "[graph][ops][error]") {
   for (OpKind op : {OpKind::kConv, OpKind::kConvTranspose}) {
     OneNode node = {.op = op,
                     .inputs = {RandomF32({1, 0, 5, 5}, 1), RandomF32({0, 3, 3, 3}, 2)},

@@ -27,7 +27,7 @@ Doubles Ints32(OpKind op, const Doubles& a, const Doubles& b, const Attributes& 
 
 }  // namespace
 
-TEST_CASE("unary functions give C's values", "[lower][ops]") {
+TEST_CASE("unary functions give C's values", "[graph][ops]") {
   Doubles x = {-2, -0.5, 0, 0.25, 1, 3};
   struct Row {
     OpKind op;
@@ -60,26 +60,26 @@ TEST_CASE("unary functions give C's values", "[lower][ops]") {
   CHECK(Unary(OpKind::kLog, {1})[0] == 0);
 }
 
-TEST_CASE("round takes halves to even", "[lower][ops]") {
+TEST_CASE("round takes halves to even", "[graph][ops]") {
   CHECK(Unary(OpKind::kRound, {0.5, 1.5, 2.5, -0.5, -1.5, 2.6}) == Doubles{0, 2, 2, 0, -2, 3});
 }
 
-TEST_CASE("attributes of activations are used", "[lower][ops]") {
+TEST_CASE("attributes of activations are used", "[graph][ops]") {
   CHECK(Unary(OpKind::kLeakyRelu, {-4, 4}, {{"alpha", 0.25}}) == Doubles{-1, 4});
   CHECK(Unary(OpKind::kHardSigmoid, {-4, 0, 1, 4}, {{"alpha", 0.25}, {"beta", 0.5}}) ==
         Doubles{0, 0.5, 0.75, 1});
 }
 
-TEST_CASE("integer division truncates", "[lower][ops]") {
+TEST_CASE("integer division truncates", "[graph][ops]") {
   CHECK(Ints32(OpKind::kDiv, {7, -7, 7, -7}, {2, 2, -2, -2}) == Doubles{3, -3, -3, 3});
 }
 
-TEST_CASE("mod has the divisor's sign, with fmod the dividend's", "[lower][ops]") {
+TEST_CASE("mod has the divisor's sign, with fmod the dividend's", "[graph][ops]") {
   CHECK(Ints32(OpKind::kMod, {7, -7, 7, -7, -4}, {3, 3, -3, -3, 2}) == Doubles{1, 2, -2, -1, 0});
   CHECK(Ints32(OpKind::kMod, {7, -7, 7}, {3, 3, -3}, {{"fmod", int64_t{1}}}) == Doubles{1, -1, 1});
 }
 
-TEST_CASE("max and min take many operands, broadcast and keep NaN", "[lower][ops]") {
+TEST_CASE("max and min take many operands, broadcast and keep NaN", "[graph][ops]") {
   Tensor a = F32({2, 1}, {1, 5});
   Tensor b = F32({3}, {0, kNan, 9});
   Tensor c = F32({}, {2});
@@ -93,7 +93,7 @@ TEST_CASE("max and min take many operands, broadcast and keep NaN", "[lower][ops
   CHECK(std::isnan(ValuesOf(ResultOf({.op = OpKind::kMin, .inputs = {a, b}}))[4]));
 }
 
-TEST_CASE("clip with crossed bounds gives the upper one", "[lower][ops]") {
+TEST_CASE("clip with crossed bounds gives the upper one", "[graph][ops]") {
   Tensor x = F32({3}, {-9, 2.5, 9});
   auto clip = [&](const Tensor& low, const Tensor& high) {
     return ValuesOf(ResultOf({.op = OpKind::kClip, .inputs = {x, low, high}}));
@@ -104,7 +104,7 @@ TEST_CASE("clip with crossed bounds gives the upper one", "[lower][ops]") {
   CHECK(clip(F32({}, {-1}), Tensor{}) == Doubles{-1, 2.5, 9});
 }
 
-TEST_CASE("pow keeps the base's type whatever the exponent's", "[lower][ops]") {
+TEST_CASE("pow keeps the base's type whatever the exponent's", "[graph][ops]") {
   Tensor ints = Of(kInt32, {3}, {2, 3, 4});
   Tensor result = ResultOf({.op = OpKind::kPow, .inputs = {ints, F32({}, {0.5})}});
   CHECK(result.dtype == kInt32);
@@ -116,7 +116,7 @@ TEST_CASE("pow keeps the base's type whatever the exponent's", "[lower][ops]") {
   CHECK(ValuesOf(ResultOf(square)) == Doubles{4, 9, 16});
 }
 
-TEST_CASE("casts truncate toward zero and make bools of what is not 0", "[lower][ops]") {
+TEST_CASE("casts truncate toward zero and make bools of what is not 0", "[graph][ops]") {
   auto cast = [](const Tensor& x, const char* to) {
     return ResultOf({.op = OpKind::kCast, .inputs = {x}, .attributes = {{"to", std::string(to)}}});
   };
@@ -127,7 +127,7 @@ TEST_CASE("casts truncate toward zero and make bools of what is not 0", "[lower]
   CHECK(cast(x, "f16").dtype == kFloat16);
 }
 
-TEST_CASE("comparisons, logic and where give bools and pick", "[lower][ops]") {
+TEST_CASE("comparisons, logic and where give bools and pick", "[graph][ops]") {
   Tensor a = F32({3}, {1, 2, kNan});
   Tensor b = F32({3}, {2, 2, 2});
   auto test = [&](OpKind op) { return ValuesOf(ResultOf({.op = op, .inputs = {a, b}})); };
@@ -146,7 +146,7 @@ TEST_CASE("comparisons, logic and where give bools and pick", "[lower][ops]") {
   CHECK(ValuesOf(picked) == Doubles{7, 8, 0, 0});
 }
 
-TEST_CASE("halves are computed in f32 and rounded once", "[lower][ops]") {
+TEST_CASE("halves are computed in f32 and rounded once", "[graph][ops]") {
   Tensor x = Of(kFloat16, {2}, {2048, 1});
   Tensor y = Of(kFloat16, {2}, {1, 0.5});
   Tensor sum = ResultOf({.op = OpKind::kAdd, .inputs = {x, y}});
@@ -154,12 +154,12 @@ TEST_CASE("halves are computed in f32 and rounded once", "[lower][ops]") {
   CHECK(ValuesOf(sum) == Doubles{2048, 1.5});
 }
 
-TEST_CASE("an infinite operand stays infinite", "[lower][ops]") {
+TEST_CASE("an infinite operand stays infinite", "[graph][ops]") {
   CHECK(Unary(OpKind::kExp, {-kInf, kInf}) == Doubles{0, kInf});
   CHECK(Unary(OpKind::kSigmoid, {-kInf, kInf}) == Doubles{0, 1});
 }
 
-TEST_CASE("a node with operands that do not fit is named with both shapes", "[lower][ops][error]") {
+TEST_CASE("a node with operands that do not fit is named with both shapes", "[graph][ops][error]") {
   CHECK(ErrorOf({.op = OpKind::kAdd, .inputs = {F32({2}, {1, 2}), F32({3}, {1, 2, 3})}}) ==
         "node 'node' (Add): operands of shapes 2 and 3 do not broadcast: dimension 0 is 2 and 3");
   CHECK(ErrorOf({.op = OpKind::kAdd, .inputs = {F32({1}, {1}), I64({1}, {1})}}) ==

@@ -25,7 +25,7 @@ Tensor List(const Ints& values) {
 
 }  // namespace
 
-TEST_CASE("a reshape copies dimensions at 0 and infers the one at -1", "[lower][ops]") {
+TEST_CASE("a reshape copies dimensions at 0 and infers the one at -1", "[graph][ops]") {
   OneNode node = {.op = OpKind::kReshape,
                   .inputs = {Counting({2, 3, 4}), List({0, -1, 2})},
                   .attributes = {{"allowzero", int64_t{0}}},
@@ -40,7 +40,7 @@ TEST_CASE("a reshape copies dimensions at 0 and infers the one at -1", "[lower][
 }
 
 // FuseGraph makes views of reshapes; here the indices of the lowering itself are run.
-TEST_CASE("the map of a reshape reads the elements in order", "[lower][ops]") {
+TEST_CASE("the map of a reshape reads the elements in order", "[graph][ops]") {
   for (const Ints& shape :
        {Ints{4, 6}, Ints{24}, Ints{3, 8}, Ints{1, 2, 1, 12}, Ints{2, 2, 3, 2}}) {
     TestGraph builder;
@@ -57,7 +57,7 @@ TEST_CASE("the map of a reshape reads the elements in order", "[lower][ops]") {
   }
 }
 
-TEST_CASE("flatten, squeeze and unsqueeze only change the shape", "[lower][ops]") {
+TEST_CASE("flatten, squeeze and unsqueeze only change the shape", "[graph][ops]") {
   Tensor x = Counting({2, 1, 3, 1});
   auto shape_of = [&](OpKind op, std::vector<Tensor> inputs, Attributes attributes = {}) {
     OneNode node = {.op = op, .inputs = inputs, .attributes = attributes, .constants = {1}};
@@ -72,7 +72,7 @@ TEST_CASE("flatten, squeeze and unsqueeze only change the shape", "[lower][ops]"
   CHECK(shape_of(OpKind::kUnsqueeze, {x, List({0, -1})}) == Ints{1, 2, 1, 3, 1, 1});
 }
 
-TEST_CASE("a transpose permutes, without perm reverses", "[lower][ops]") {
+TEST_CASE("a transpose permutes, without perm reverses", "[graph][ops]") {
   OneNode node = {.op = OpKind::kTranspose, .inputs = {Counting({2, 3, 2})}};
   Tensor reversed = ResultOf(node);
   CHECK(reversed.shape == Ints{2, 3, 2});
@@ -83,7 +83,7 @@ TEST_CASE("a transpose permutes, without perm reverses", "[lower][ops]") {
   CHECK(ValuesOf(swapped) == Doubles{0, 1, 6, 7, 2, 3, 8, 9, 4, 5, 10, 11});
 }
 
-TEST_CASE("a concatenation joins along its axis, empty operands too", "[lower][ops]") {
+TEST_CASE("a concatenation joins along its axis, empty operands too", "[graph][ops]") {
   OneNode node = {.op = OpKind::kConcat,
                   .inputs = {Counting({2, 1}), MakeZeroTensor(kFloat32, {2, 0}), Counting({2, 2})},
                   .attributes = {{"axis", int64_t{-1}}}};
@@ -92,7 +92,7 @@ TEST_CASE("a concatenation joins along its axis, empty operands too", "[lower][o
   CHECK(ValuesOf(result) == Doubles{0, 0, 1, 1, 2, 3});
 }
 
-TEST_CASE("a slice clamps its bounds and walks backwards", "[lower][ops]") {
+TEST_CASE("a slice clamps its bounds and walks backwards", "[graph][ops]") {
   auto slice = [](const Ints& start, const Ints& end, const Ints& axes, const Ints& steps) {
     return ValuesOf(
         ResultOf({.op = OpKind::kSlice,
@@ -106,7 +106,7 @@ TEST_CASE("a slice clamps its bounds and walks backwards", "[lower][ops]") {
   CHECK(slice({4}, {2}, {0}, {1}).empty());
 }
 
-TEST_CASE("expand stretches dimensions of 1 in both directions", "[lower][ops]") {
+TEST_CASE("expand stretches dimensions of 1 in both directions", "[graph][ops]") {
   OneNode node = {
       .op = OpKind::kExpand, .inputs = {F32({2, 1}, {1, 2}), List({2, 1, 3})}, .constants = {1}};
   Tensor result = ResultOf(node);
@@ -114,7 +114,7 @@ TEST_CASE("expand stretches dimensions of 1 in both directions", "[lower][ops]")
   CHECK(ValuesOf(result) == Doubles{1, 1, 1, 2, 2, 2, 1, 1, 1, 2, 2, 2});
 }
 
-TEST_CASE("a gather takes negative indices and any rank of them", "[lower][ops]") {
+TEST_CASE("a gather takes negative indices and any rank of them", "[graph][ops]") {
   OneNode node = {.op = OpKind::kGather,
                   .inputs = {Counting({2, 3}), I64({2, 1}, {-1, 0})},
                   .attributes = {{"axis", int64_t{1}}}};
@@ -125,7 +125,7 @@ TEST_CASE("a gather takes negative indices and any rank of them", "[lower][ops]"
   CHECK(ResultOf(node).shape == Ints{2});
 }
 
-TEST_CASE("pads fill, mirror or repeat, and negative ones crop", "[lower][ops]") {
+TEST_CASE("pads fill, mirror or repeat, and negative ones crop", "[graph][ops]") {
   auto pad = [](const char* mode, const Ints& pads, const Tensor& fill = {}) {
     return ValuesOf(ResultOf({.op = OpKind::kPad,
                               .inputs = {Counting({4}), List(pads), fill},
@@ -139,7 +139,7 @@ TEST_CASE("pads fill, mirror or repeat, and negative ones crop", "[lower][ops]")
   CHECK(pad("constant", {-1, 1}) == Doubles{1, 2, 3, 0});
 }
 
-TEST_CASE("shapes and constants of a shape are values", "[lower][ops]") {
+TEST_CASE("shapes and constants of a shape are values", "[graph][ops]") {
   OneNode shape = {.op = OpKind::kShape, .inputs = {Counting({2, 3, 4})}};
   CHECK(ValuesOf(ResultOf(shape)) == Doubles{2, 3, 4});
   shape.attributes = {{"start", int64_t{-2}}, {"end", int64_t{2}}};
@@ -151,7 +151,7 @@ TEST_CASE("shapes and constants of a shape are values", "[lower][ops]") {
   CHECK(ValuesOf(ResultOf(filled)) == Doubles{7, 7, 7, 7});
 }
 
-TEST_CASE("a parameter that shapes depend on must be constant", "[lower][ops][error]") {
+TEST_CASE("a parameter that shapes depend on must be constant", "[graph][ops][error]") {
   CHECK(ErrorOf({.op = OpKind::kReshape, .inputs = {Counting({4}), List({2, 2})}}) ==
         "node 'node' (Reshape): shape is computed from 'in1' at run time; expected a constant");
   CHECK(ErrorOf(
@@ -171,7 +171,7 @@ TEST_CASE("a parameter that shapes depend on must be constant", "[lower][ops][er
         Ints{0, 3});
 }
 
-TEST_CASE("a split has its own kernel for several results, equal or as listed", "[lower][ops]") {
+TEST_CASE("a split has its own kernel for several results, equal or as listed", "[graph][ops]") {
   OneNode node = {.op = OpKind::kSplit,
                   .inputs = {Counting({2, 5})},
                   .attributes = {{"axis", int64_t{1}}},
@@ -190,7 +190,7 @@ TEST_CASE("a split has its own kernel for several results, equal or as listed", 
   CHECK(ErrorOf(node) == "node 'node' (Split): parts 1x3 of a dimension of 5 for 2 outputs");
 }
 
-TEST_CASE("a range counts exactly to both ends of 64 bits", "[lower][ops]") {
+TEST_CASE("a range counts exactly to both ends of 64 bits", "[graph][ops]") {
   auto range = [](const Tensor& start, const Tensor& limit, const Tensor& delta) {
     return OneNode{.op = OpKind::kRange, .inputs = {start, limit, delta}, .constants = {0, 1, 2}};
   };
@@ -206,7 +206,7 @@ TEST_CASE("a range counts exactly to both ends of 64 bits", "[lower][ops]") {
         "node 'node' (Range): there is no end to this range");
 }
 
-TEST_CASE("a tile repeats, no times as well", "[lower][ops]") {
+TEST_CASE("a tile repeats, no times as well", "[graph][ops]") {
   OneNode node = {
       .op = OpKind::kTile, .inputs = {Counting({1, 3}), List({2, 2})}, .constants = {1}};
   CHECK(ValuesOf(ResultOf(node)) == Doubles{0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2});
@@ -214,7 +214,7 @@ TEST_CASE("a tile repeats, no times as well", "[lower][ops]") {
   CHECK(ResultOf(node).shape == Ints{0, 3});
 }
 
-TEST_CASE("GatherND picks slices, batch by batch", "[lower][ops]") {
+TEST_CASE("GatherND picks slices, batch by batch", "[graph][ops]") {
   OneNode node = {.op = OpKind::kGatherND,
                   .inputs = {Counting({2, 3, 2}), I64({2, 2}, {0, 2, 1, -1})}};
   CHECK(ValuesOf(ResultOf(node)) == Doubles{4, 5, 10, 11});
@@ -223,7 +223,7 @@ TEST_CASE("GatherND picks slices, batch by batch", "[lower][ops]") {
   CHECK(ValuesOf(ResultOf(node)) == Doubles{4, 5, 6, 7});
 }
 
-TEST_CASE("a triangle is kept from any diagonal on", "[lower][ops]") {
+TEST_CASE("a triangle is kept from any diagonal on", "[graph][ops]") {
   auto kept = [](int64_t upper, int64_t k) {
     return ValuesOf(ResultOf({.op = OpKind::kTrilu,
                               .inputs = {Counting({2, 3}), I64({}, {k})},
@@ -235,7 +235,7 @@ TEST_CASE("a triangle is kept from any diagonal on", "[lower][ops]") {
   CHECK(kept(0, -1) == Doubles{0, 0, 0, 3, 0, 0});
 }
 
-TEST_CASE("pads of wrap go round, of reflect to and fro, as far as asked", "[lower][ops]") {
+TEST_CASE("pads of wrap go round, of reflect to and fro, as far as asked", "[graph][ops]") {
   auto pad = [](const char* mode, const Ints& pads) {
     return ValuesOf(ResultOf({.op = OpKind::kPad,
                               .inputs = {Counting({3}), List(pads)},
@@ -246,7 +246,7 @@ TEST_CASE("pads of wrap go round, of reflect to and fro, as far as asked", "[low
   CHECK(pad("reflect", {5, 4}) == Doubles{1, 0, 1, 2, 1, 0, 1, 2, 1, 0, 1, 2});
 }
 
-TEST_CASE("an Einsum may repeat letters, hide dimensions and have many operands", "[lower][ops]") {
+TEST_CASE("an Einsum may repeat letters, hide dimensions and have many operands", "[graph][ops]") {
   auto einsum = [](const char* equation, const std::vector<Tensor>& inputs) {
     return ResultOf({.op = OpKind::kEinsum,
                      .inputs = inputs,

@@ -49,7 +49,7 @@ Tensor Ones(Ints shape) {
 
 }  // namespace
 
-TEST_CASE("a layer normalization gives rows of mean 0 and variance 1", "[lower][ops]") {
+TEST_CASE("a layer normalization gives rows of mean 0 and variance 1", "[graph][ops]") {
   Tensor x = RandomF32({3, 5, 7}, 1);
   for (int64_t axis : {int64_t{-1}, int64_t{1}, int64_t{0}}) {
     INFO("axis " << axis);
@@ -62,7 +62,7 @@ TEST_CASE("a layer normalization gives rows of mean 0 and variance 1", "[lower][
   }
 }
 
-TEST_CASE("a layer normalization gives means and inverse deviations if asked", "[lower][ops]") {
+TEST_CASE("a layer normalization gives means and inverse deviations if asked", "[graph][ops]") {
   Tensor x = F32({2, 4}, {1, 2, 3, 4, -1, -1, 1, 1});
   StatusOr<std::vector<Tensor>> got = Run({.op = OpKind::kLayerNormalization,
                                            .inputs = {x, Ones({4}), F32({1}, {0.5})},
@@ -75,7 +75,7 @@ TEST_CASE("a layer normalization gives means and inverse deviations if asked", "
   CHECK(ValuesOf((*got)[0])[7] == Approx(1.5));
 }
 
-TEST_CASE("a mean far above the deviation does not swallow it", "[lower][ops]") {
+TEST_CASE("a mean far above the deviation does not swallow it", "[graph][ops]") {
   // Multiples of 1/8 near 2^16 are exact in f32, their sum is not; E[x^2] - E[x]^2 would be noise.
   Doubles values;
   for (int i = 0; i < 769; ++i) values.push_back(65536 + 0.125 * (i % 13));
@@ -86,7 +86,7 @@ TEST_CASE("a mean far above the deviation does not swallow it", "[lower][ops]") 
   CheckClose(ValuesOf(y), NormalizedRows(values, 769, 0), 1e-5);
 }
 
-TEST_CASE("halves are normalised in f32", "[lower][ops]") {
+TEST_CASE("halves are normalised in f32", "[graph][ops]") {
   // The squares overflow f16.
   Tensor x = Of(kFloat16, {1, 4}, {1000, 2000, 3000, 4000});
   Tensor scale = Of(kFloat16, {4}, {1, 1, 1, 1});
@@ -99,7 +99,7 @@ TEST_CASE("halves are normalised in f32", "[lower][ops]") {
   }
 }
 
-TEST_CASE("an RMS normalization divides by the root of the mean square", "[lower][ops]") {
+TEST_CASE("an RMS normalization divides by the root of the mean square", "[graph][ops]") {
   Tensor x = F32({2, 2}, {3, 4, 0, 0});
   Tensor y = ResultOf({.op = OpKind::kRMSNormalization,
                        .inputs = {x, F32({2}, {2, 10})},
@@ -108,7 +108,7 @@ TEST_CASE("an RMS normalization divides by the root of the mean square", "[lower
   CheckClose(ValuesOf(y), {6 / root, 40 / root, 0, 0});
 }
 
-TEST_CASE("instances and groups are normalised over their own channels", "[lower][ops]") {
+TEST_CASE("instances and groups are normalised over their own channels", "[graph][ops]") {
   Tensor x = RandomF32({2, 6, 5}, 3);
   Doubles values = ValuesOf(x);
   Tensor instance = ResultOf({.op = OpKind::kInstanceNormalization,
@@ -134,14 +134,14 @@ TEST_CASE("instances and groups are normalised over their own channels", "[lower
   CheckClose(ValuesOf(per_group), expected);
 }
 
-TEST_CASE("groups that do not divide the channels are refused", "[lower][ops][error]") {
+TEST_CASE("groups that do not divide the channels are refused", "[graph][ops][error]") {
   CHECK(ErrorOf({.op = OpKind::kGroupNormalization,
                  .inputs = {RandomF32({1, 6, 2}, 1), Ones({6}), Ones({6})},
                  .attributes = {{"num_groups", int64_t{4}}}}) ==
         "node 'node' (GroupNormalization): 4 groups of 6 channels");
 }
 
-TEST_CASE("a batch normalization that trains moves its statistics", "[lower][ops]") {
+TEST_CASE("a batch normalization that trains moves its statistics", "[graph][ops]") {
   Tensor x = F32({2, 1, 2}, {1, 2, 3, 4});
   StatusOr<std::vector<Tensor>> got =
       Run({.op = OpKind::kBatchNormalization,
@@ -154,7 +154,7 @@ TEST_CASE("a batch normalization that trains moves its statistics", "[lower][ops
   CheckClose(ValuesOf((*got)[2]), {15 + 0.25 * 1.25});
 }
 
-TEST_CASE("a batch of plain numbers is normalized as one channel", "[lower][ops]") {
+TEST_CASE("a batch of plain numbers is normalized as one channel", "[graph][ops]") {
   OneNode node = {
       .op = OpKind::kBatchNormalization,
       .inputs = {F32({3}, {1, 3, 5}), F32({1}, {2}), F32({1}, {10}), F32({1}, {3}), F32({1}, {4})},
@@ -165,7 +165,7 @@ TEST_CASE("a batch of plain numbers is normalized as one channel", "[lower][ops]
         "node 'node' (BatchNormalization): input 1 has shape 3; expected 1 channels");
 }
 
-TEST_CASE("a local response is divided by neighbouring channels", "[lower][ops]") {
+TEST_CASE("a local response is divided by neighbouring channels", "[graph][ops]") {
   Tensor x = F32({1, 5, 1}, {1, 2, 3, 4, 5});
   // An even window reaches one channel further behind.
   Tensor y = ResultOf(
@@ -176,13 +176,13 @@ TEST_CASE("a local response is divided by neighbouring channels", "[lower][ops]"
              {1.0 / (1 + 4), 2.0 / (4 + 9), 3.0 / (9 + 16), 4.0 / (16 + 25), 5.0 / 25});
 }
 
-TEST_CASE("a window of local responses may be wider than all channels", "[lower][ops]") {
+TEST_CASE("a window of local responses may be wider than all channels", "[graph][ops]") {
   Attributes wide = {{"size", INT64_MAX}, {"alpha", 0.0}, {"beta", 1.0}, {"bias", 2.0}};
   Tensor x = F32({1, 2, 1}, {4, 6});
   CheckClose(ValuesOf(ResultOf({.op = OpKind::kLRN, .inputs = {x}, .attributes = wide})), {2, 3});
 }
 
-TEST_CASE("a row of zeros has length 0 and stays", "[lower][ops]") {
+TEST_CASE("a row of zeros has length 0 and stays", "[graph][ops]") {
   Tensor x = F32({2, 2}, {3, -4, 0, 0});
   auto normalized = [&](int64_t p) {
     Attributes attributes = {{"axis", int64_t{-1}}, {"p", p}};
@@ -193,7 +193,7 @@ TEST_CASE("a row of zeros has length 0 and stays", "[lower][ops]") {
   CheckClose(normalized(1), {3.0 / 7, -4.0 / 7, 0, 0});
 }
 
-TEST_CASE("mean and variance are taken over the axes that are named", "[lower][ops]") {
+TEST_CASE("mean and variance are taken over the axes that are named", "[graph][ops]") {
   Tensor x = RandomF32({2, 3, 2, 2}, 5);
   Tensor y = ResultOf({.op = OpKind::kMeanVarianceNormalization,
                        .inputs = {x},
@@ -201,7 +201,7 @@ TEST_CASE("mean and variance are taken over the axes that are named", "[lower][o
   CheckClose(ValuesOf(y), NormalizedRows(ValuesOf(x), 4, 0), 1e-4);
 }
 
-TEST_CASE("normalizations of nothing give nothing", "[lower][ops]") {
+TEST_CASE("normalizations of nothing give nothing", "[graph][ops]") {
   Tensor none = F32({0, 3}, {});
   CHECK(ResultOf({.op = OpKind::kLayerNormalization, .inputs = {none, Ones({3})}}).shape ==
         Ints{0, 3});

@@ -33,7 +33,7 @@ OneNode Dequantize(const Tensor& x, const Tensor& scale, const Tensor& zero,
 
 }  // namespace
 
-TEST_CASE("quantizing rounds halves to even, then saturates", "[lower][ops]") {
+TEST_CASE("quantizing rounds halves to even, then saturates", "[graph][ops]") {
   Tensor x = F32({8}, {0.5, 1.5, 2.5, -0.5, -3, 126.4, 300, -1e30});
   CHECK(ValuesOf(ResultOf(Quantize(x, Scalar(kFloat32, 1), Scalar(kU8, 1)))) ==
         std::vector<double>{1, 3, 3, 1, 0, 127, 255, 0});
@@ -46,7 +46,7 @@ TEST_CASE("quantizing rounds halves to even, then saturates", "[lower][ops]") {
         std::vector<double>{65535, 0, 49152, 32770});
 }
 
-TEST_CASE("scales are of the tensor, of an axis or of blocks along it", "[lower][ops]") {
+TEST_CASE("scales are of the tensor, of an axis or of blocks along it", "[graph][ops]") {
   Tensor x = F32({2, 4}, {2, 4, 6, 8, 20, 40, 60, 80});
   Tensor rows = F32({2}, {2, 10});
   Tensor row_zeros = Of(kU8, {2}, {0, 5});
@@ -63,7 +63,7 @@ TEST_CASE("scales are of the tensor, of an axis or of blocks along it", "[lower]
         std::vector<double>{1, 2, 4, 6, -10, -20, -100, -120});
 }
 
-TEST_CASE("dequantizing takes the difference exactly and the scale's type", "[lower][ops]") {
+TEST_CASE("dequantizing takes the difference exactly and the scale's type", "[graph][ops]") {
   Tensor q = Of(kU8, {3}, {0, 128, 255});
   CHECK(ValuesOf(ResultOf(Dequantize(q, Scalar(kFloat32, 0.5), Scalar(kU8, 255)))) ==
         std::vector<double>{-127.5, -63.5, 0});
@@ -76,7 +76,7 @@ TEST_CASE("dequantizing takes the difference exactly and the scale's type", "[lo
   CHECK(ValuesOf(ResultOf(bias)) == std::vector<double>{25000, -1.75});
 }
 
-TEST_CASE("a zero point may be a float between two integers", "[lower][ops]") {
+TEST_CASE("a zero point may be a float between two integers", "[graph][ops]") {
   Tensor q = Of(kU4, {4}, {0, 7, 8, 15});
   CHECK(ValuesOf(ResultOf(Dequantize(q, Scalar(kFloat32, 2), Scalar(kFloat32, 7.25)))) ==
         std::vector<double>{-14.5, -0.5, 1.5, 15.5});
@@ -88,7 +88,7 @@ TEST_CASE("a zero point may be a float between two integers", "[lower][ops]") {
   CHECK_FALSE(ErrorOf(Dequantize(f8, Scalar(kFloat32, 2), Scalar(kFloat32, 1))).empty());
 }
 
-TEST_CASE("constants are dequantized as computed values are", "[lower][graph]") {
+TEST_CASE("constants are dequantized as computed values are", "[graph][graph]") {
   Tensor q = Of(kI8, {2, 3, 4}, {1,  -2, 3,   4,  5,  -6, 7,  8,   9,  -10, 11, 12,
                                  13, 14, -15, 16, 17, 18, 19, -20, 21, 22,  23, 127});
   std::vector<OneNode> nodes;
@@ -110,7 +110,7 @@ TEST_CASE("constants are dequantized as computed values are", "[lower][graph]") 
   }
 }
 
-TEST_CASE("scales per channel hold in the channels-last layout", "[lower][graph][layout]") {
+TEST_CASE("scales per channel hold in the channels-last layout", "[graph][graph][layout]") {
   Tensor x = RandomF32({1, 2, 3, 3}, 4);
   TestGraph graph;
   ValueId in = graph.Input("x", kFloat32, {1, 2, 3, 3});
@@ -133,7 +133,7 @@ TEST_CASE("scales per channel hold in the channels-last layout", "[lower][graph]
   CHECK(ValuesOf((*results)[0]) == ValuesOf((*expected)[0]));
 }
 
-TEST_CASE("a scale that fits neither the tensor nor the axis is reported", "[lower][ops][error]") {
+TEST_CASE("a scale that fits neither the tensor nor the axis is reported", "[graph][ops][error]") {
   OneNode node = Quantize(F32({2, 4}, std::vector<double>(8, 1)), F32({3}, {1, 1, 1}),
                           Of(kU8, {3}, {0, 0, 0}), {{"axis", int64_t{1}}});
   CHECK(ErrorOf(node) ==
@@ -146,7 +146,7 @@ TEST_CASE("a scale that fits neither the tensor nor the axis is reported", "[low
   CHECK(ErrorOf(node).empty());
 }
 
-TEST_CASE("sums of products of bytes are exact in i32", "[lower][ops]") {
+TEST_CASE("sums of products of bytes are exact in i32", "[graph][ops]") {
   // 255 * 255 * 1000 needs 26 bits, two more than f32 has.
   int64_t depth = 1000;
   std::vector<double> row(depth, 255), column(depth, 255);
@@ -158,7 +158,7 @@ TEST_CASE("sums of products of bytes are exact in i32", "[lower][ops]") {
   CHECK(ElementAsInt(result, 0) == int64_t{255} * 255 * 1000 - 255);
 }
 
-TEST_CASE("zero points of rows and columns are subtracted", "[lower][ops]") {
+TEST_CASE("zero points of rows and columns are subtracted", "[graph][ops]") {
   OneNode node = {.op = OpKind::kMatMulInteger,
                   .inputs = {Of(kU8, {2, 2}, {1, 2, 3, 4}), Of(kI8, {2, 2}, {-1, 2, 3, -4}),
                              Of(kU8, {2}, {1, 2}), Of(kI8, {2}, {1, -1})}};
@@ -172,7 +172,7 @@ TEST_CASE("zero points of rows and columns are subtracted", "[lower][ops]") {
         "2x2");
 }
 
-TEST_CASE("the padding of an integer convolution is its zero point", "[lower][ops][layout]") {
+TEST_CASE("the padding of an integer convolution is its zero point", "[graph][ops][layout]") {
   OneNode node = {.op = OpKind::kConvInteger,
                   .inputs = {Of(kU8, {1, 1, 2, 2}, {5, 6, 7, 8}),
                              Of(kI8, {2, 1, 2, 2}, {1, 2, 3, 4, 2, 2, 2, 2}), Scalar(kU8, 5),

@@ -33,7 +33,7 @@ Doubles Picked(OpKind op, const Tensor& x, int64_t select_last = 0) {
 
 }  // namespace
 
-TEST_CASE("sums of magnitudes, squares and exponentials", "[lower][ops]") {
+TEST_CASE("sums of magnitudes, squares and exponentials", "[graph][ops]") {
   Tensor x = F32({2, 3}, {1, -2, 2, 0.5, 0, -0.5});
   CHECK(Reduced(OpKind::kReduceL1, x) == Doubles{5, 1});
   CHECK(Reduced(OpKind::kReduceSumSquare, x) == Doubles{9, 0.5});
@@ -43,21 +43,21 @@ TEST_CASE("sums of magnitudes, squares and exponentials", "[lower][ops]") {
         Approx(std::log(std::exp(0.5) + 1 + std::exp(-0.5))));
 }
 
-TEST_CASE("a sum of exponentials that overflow has a logarithm", "[lower][ops]") {
+TEST_CASE("a sum of exponentials that overflow has a logarithm", "[graph][ops]") {
   CHECK(Reduced(OpKind::kReduceLogSumExp, F32({1, 2}, {1000, 1000}))[0] ==
         Approx(1000 + std::log(2)));
   CHECK(Reduced(OpKind::kReduceLogSumExp, F32({1, 2}, {-kInf, -kInf}))[0] == -kInf);
   CHECK(Reduced(OpKind::kReduceLogSumExp, F32({1, 2}, {kInf, 0}))[0] == kInf);
 }
 
-TEST_CASE("a reduction over nothing gives its identity", "[lower][ops]") {
+TEST_CASE("a reduction over nothing gives its identity", "[graph][ops]") {
   Tensor none = F32({2, 0}, {});
   CHECK(Reduced(OpKind::kReduceL1, none) == Doubles{0, 0});
   CHECK(Reduced(OpKind::kReduceLogSumExp, none) == Doubles{-kInf, -kInf});
   CHECK(Reduced(OpKind::kReduceProd, none) == Doubles{1, 1});
 }
 
-TEST_CASE("a reduction over no axes still applies its function", "[lower][ops]") {
+TEST_CASE("a reduction over no axes still applies its function", "[graph][ops]") {
   Attributes noop = {{"noop_with_empty_axes", int64_t{1}}};
   auto applied = [&](OpKind op) {
     return ValuesOf(ResultOf({.op = op, .inputs = {F32({2}, {-3, 2})}, .attributes = noop}));
@@ -67,12 +67,12 @@ TEST_CASE("a reduction over no axes still applies its function", "[lower][ops]")
   CHECK(applied(OpKind::kReduceSum) == Doubles{-3, 2});
 }
 
-TEST_CASE("roots of integer sums are cut to integers", "[lower][ops]") {
+TEST_CASE("roots of integer sums are cut to integers", "[graph][ops]") {
   Tensor x = Of(kInt32, {1, 2}, {2, 2});
   CHECK(Reduced(OpKind::kReduceL2, x) == Doubles{2});
 }
 
-TEST_CASE("of equal elements the first or the last is picked", "[lower][ops]") {
+TEST_CASE("of equal elements the first or the last is picked", "[graph][ops]") {
   Tensor x = F32({2, 4}, {1, 3, 3, 2, 5, 1, 5, 1});
   CHECK(Picked(OpKind::kArgMax, x) == Doubles{1, 0});
   CHECK(Picked(OpKind::kArgMax, x, 1) == Doubles{2, 2});
@@ -80,24 +80,24 @@ TEST_CASE("of equal elements the first or the last is picked", "[lower][ops]") {
   CHECK(Picked(OpKind::kArgMin, x, 1) == Doubles{0, 3});
 }
 
-TEST_CASE("a NaN is picked before any number", "[lower][ops]") {
+TEST_CASE("a NaN is picked before any number", "[graph][ops]") {
   CHECK(Picked(OpKind::kArgMax, F32({1, 3}, {9, kNan, kNan})) == Doubles{1});
   CHECK(Picked(OpKind::kArgMin, F32({1, 3}, {-9, kNan, 0})) == Doubles{1});
 }
 
-TEST_CASE("the least of all numbers is picked too", "[lower][ops]") {
+TEST_CASE("the least of all numbers is picked too", "[graph][ops]") {
   CHECK(Picked(OpKind::kArgMax, F32({1, 2}, {-kInf, -kInf})) == Doubles{0});
   CHECK(Picked(OpKind::kArgMax, Of(DTypeCode::kUInt8, {1, 3}, {0, 0, 0}), 1) == Doubles{2});
 }
 
-TEST_CASE("nothing can be picked from an empty axis", "[lower][ops][error]") {
+TEST_CASE("nothing can be picked from an empty axis", "[graph][ops][error]") {
   CHECK(ErrorOf({.op = OpKind::kArgMax,
                  .inputs = {F32({2, 0}, {})},
                  .attributes = {{"axis", int64_t{1}}}}) ==
         "node 'node' (ArgMax): axis 1 has extent 0; there is nothing to pick");
 }
 
-TEST_CASE("hardmax marks the first of the largest", "[lower][ops]") {
+TEST_CASE("hardmax marks the first of the largest", "[graph][ops]") {
   Tensor x = F32({2, 3}, {1, 7, 7, 2, 1, 0});
   Tensor rows = ResultOf({.op = OpKind::kHardmax, .inputs = {x}});
   CHECK(ValuesOf(rows) == Doubles{0, 1, 0, 1, 0, 0});
@@ -106,13 +106,13 @@ TEST_CASE("hardmax marks the first of the largest", "[lower][ops]") {
   CHECK(ValuesOf(columns) == Doubles{0, 1, 1, 1, 0, 0});
 }
 
-TEST_CASE("the largest of bools is whether any holds", "[lower][ops]") {
+TEST_CASE("the largest of bools is whether any holds", "[graph][ops]") {
   Tensor x = Of(kBool, {2, 2}, {0, 1, 0, 0});
   CHECK(Reduced(OpKind::kReduceMax, x) == Doubles{1, 0});
   CHECK(Reduced(OpKind::kReduceMin, x) == Doubles{0, 0});
 }
 
-TEST_CASE("a loss ignores the targets that it is told to", "[lower][ops]") {
+TEST_CASE("a loss ignores the targets that it is told to", "[graph][ops]") {
   // log-probabilities of two samples with three classes.
   Tensor x = F32({2, 3}, {-1, -2, -4, -8, -16, -32});
   auto loss = [&](const Tensor& target, const Tensor& weight, const char* reduction) {

@@ -38,7 +38,7 @@ Doubles Sampled(const char* padding, int64_t align_corners, const Doubles& grid)
 
 }  // namespace
 
-TEST_CASE("nearest places are rounded as asked", "[lower][resize]") {
+TEST_CASE("nearest places are rounded as asked", "[graph][resize]") {
   OneNode node = Resize("nearest", "half_pixel", 0, 8);
   CHECK(ValuesOf(ResultOf(node)) == Doubles{1, 1, 2, 2, 3, 3, 4, 4});
   node = Resize("nearest", "asymmetric", 0, 8);
@@ -53,7 +53,7 @@ TEST_CASE("nearest places are rounded as asked", "[lower][resize]") {
   CHECK(ValuesOf(ResultOf(node)) == Doubles{1, 1, 2, 2, 3, 3, 4, 4});
 }
 
-TEST_CASE("linear interpolation meets the corners or the pixels' centres", "[lower][resize]") {
+TEST_CASE("linear interpolation meets the corners or the pixels' centres", "[graph][resize]") {
   CHECK(ValuesOf(ResultOf(Resize("linear", "align_corners", 0, 7))) ==
         Doubles{1, 1.5, 2, 2.5, 3, 3.5, 4});
   CHECK(ValuesOf(ResultOf(Resize("linear", "half_pixel", 2, 0))) ==
@@ -64,7 +64,7 @@ TEST_CASE("linear interpolation meets the corners or the pixels' centres", "[low
 
 // The kernel is stretched to four pixels: triangles round 0.5 and 2.5, of weights 3, 3, 1 (of 8,
 // less what lies outside).
-TEST_CASE("antialiasing takes in all pixels when it shrinks", "[lower][resize]") {
+TEST_CASE("antialiasing takes in all pixels when it shrinks", "[graph][resize]") {
   OneNode node = Resize("linear", "half_pixel", 0.5, 0);
   node.attributes["antialias"] = int64_t{1};
   node.attributes["exclude_outside"] = int64_t{1};
@@ -74,7 +74,7 @@ TEST_CASE("antialiasing takes in all pixels when it shrinks", "[lower][resize]")
   CHECK(result[1] == Approx((1.0 * 2 + 3 * 3 + 3 * 4) / 7));
 }
 
-TEST_CASE("sizes may keep the ratio of the extents", "[lower][resize]") {
+TEST_CASE("sizes may keep the ratio of the extents", "[graph][resize]") {
   OneNode node = {.op = OpKind::kResize,
                   .inputs = {RandomF32({2, 4}, 1), {}, {}, I64({2}, {6, 6})},
                   .attributes = {{"keep_aspect_ratio_policy", std::string("not_larger")}},
@@ -84,7 +84,7 @@ TEST_CASE("sizes may keep the ratio of the extents", "[lower][resize]") {
   CHECK(ResultOf(node).shape == Ints{6, 12});
 }
 
-TEST_CASE("a resize says what is wrong with its operands", "[lower][resize][error]") {
+TEST_CASE("a resize says what is wrong with its operands", "[graph][resize][error]") {
   OneNode node = Resize("linear", "half_pixel", 2, 0);
   node.inputs[3] = I64({1}, {8});
   CHECK(ErrorOf(node) == "node 'node' (Resize): has 1 scales and 1 sizes; expected 1 of either");
@@ -96,7 +96,7 @@ TEST_CASE("a resize says what is wrong with its operands", "[lower][resize][erro
         "node 'node' (Resize): mode is 'blurry'; expected nearest, linear or cubic");
 }
 
-TEST_CASE("sampling beyond the image gives zeros, its border or its reflection", "[lower][grid]") {
+TEST_CASE("sampling beyond the image gives zeros, its border or its reflection", "[graph][grid]") {
   // With corners aligned -1, 0 and 1 are the three pixels; 2 is as far beyond as 0 is inside.
   CHECK(Sampled("zeros", 1, {-1, 0, 0.5, 1, 2, -1.5}) == Doubles{10, 20, 25, 30, 0, 5});
   CHECK(Sampled("border", 1, {-9, 9, 1.25}) == Doubles{10, 30, 30});
@@ -105,7 +105,7 @@ TEST_CASE("sampling beyond the image gives zeros, its border or its reflection",
   CHECK(Sampled("zeros", 0, {0, -1, 1, 3}) == Doubles{20, 5, 15, 0});
 }
 
-TEST_CASE("coordinates that are no numbers read inside the image", "[lower][grid]") {
+TEST_CASE("coordinates that are no numbers read inside the image", "[graph][grid]") {
   for (const char* padding : {"zeros", "border", "reflection"}) {
     OneNode node = {
         .op = OpKind::kGridSample,
@@ -162,7 +162,7 @@ TEST_CASE("a place that rounding moved from the middle of two is still in the mi
 }
 
 TEST_CASE("a resize by scales that other runtimes place otherwise is warned of",
-          "[lower][resize]") {
+          "[graph][resize]") {
   auto warnings = [](const char* mode, const std::vector<int64_t>& shape, const Doubles& scales,
                      const Ints& axes) {
     TestGraph builder;

@@ -60,7 +60,7 @@ Doubles Written(const CacheCase& c) {
 
 }  // namespace
 
-TEST_CASE("of several updates of one cell the last stays, or all are merged", "[lower][scatter]") {
+TEST_CASE("of several updates of one cell the last stays, or all are merged", "[graph][scatter]") {
   CHECK(ValuesOf(ResultOf(ScatterNd("none", {1, 1, -1}, {10, 20, 30}))) == Doubles{1, 20, 3, 30});
   CHECK(ValuesOf(ResultOf(ScatterNd("add", {1, 1, 0}, {10, 20, 30}))) == Doubles{31, 32, 3, 4});
   CHECK(ValuesOf(ResultOf(ScatterNd("mul", {2, 2, 2}, {2, 3, 4}))) == Doubles{1, 2, 72, 4});
@@ -68,7 +68,7 @@ TEST_CASE("of several updates of one cell the last stays, or all are merged", "[
   CHECK(ValuesOf(ResultOf(ScatterNd("min", {3, 3}, {7, -7}))) == Doubles{1, 2, 3, -7});
 }
 
-TEST_CASE("a computed index outside is clamped, a constant one refused", "[lower][scatter]") {
+TEST_CASE("a computed index outside is clamped, a constant one refused", "[graph][scatter]") {
   CHECK(ValuesOf(ResultOf(ScatterNd("none", {9, -9}, {10, 20}))) == Doubles{20, 2, 3, 10});
   OneNode constant = ScatterNd("none", {4}, {10});
   constant.constants = {1};
@@ -79,7 +79,7 @@ TEST_CASE("a computed index outside is clamped, a constant one refused", "[lower
   CHECK(ValuesOf(ResultOf(gather)) == Doubles{3, 1, 3});
 }
 
-TEST_CASE("ScatterND writes slices and rows of scattered elements stay apart", "[lower][scatter]") {
+TEST_CASE("ScatterND writes slices and rows of scattered elements stay apart", "[graph][scatter]") {
   OneNode slices = {.op = OpKind::kScatterND,
                     .inputs = {F32({3, 2}, {1, 2, 3, 4, 5, 6}), I64({2, 1}, {2, 0}),
                                F32({2, 2}, {10, 20, 30, 40})}};
@@ -92,7 +92,7 @@ TEST_CASE("ScatterND writes slices and rows of scattered elements stay apart", "
 }
 
 // The copy of the data is a map into a buffer that the scatter changes afterwards.
-TEST_CASE("what follows a scatter in its kernel sees the updates", "[lower][scatter]") {
+TEST_CASE("what follows a scatter in its kernel sees the updates", "[graph][scatter]") {
   TestGraph builder;
   ValueId data = builder.Input("data", kFloat32, {4});
   ValueId indices = builder.Constant("indices", I64({2, 1}, {1, 3}));
@@ -108,7 +108,7 @@ TEST_CASE("what follows a scatter in its kernel sees the updates", "[lower][scat
   CHECK(ValuesOf((*results)[0]) == Doubles{-1, -20, -3, -40});
 }
 
-TEST_CASE("rows of an update go into a cache from a row of each sample on", "[lower][scatter]") {
+TEST_CASE("rows of an update go into a cache from a row of each sample on", "[graph][scatter]") {
   const Ints column = {2, 2, 5, 1};
   const int64_t lowest = INT64_MIN, highest = INT64_MAX - 4;
   const CacheCase cases[] = {
@@ -134,7 +134,7 @@ TEST_CASE("rows of an update go into a cache from a row of each sample on", "[lo
   CHECK(ValuesOf(ResultOf(constant)) == Written(cases[1]));
 }
 
-TEST_CASE("a cache says which update it does not take", "[lower][scatter][error]") {
+TEST_CASE("a cache says which update it does not take", "[graph][scatter][error]") {
   CHECK(ErrorOf(WriteCache({.axis = 0})) ==
         "node 'node' (TensorScatter): axis is 0, the batch; expected another");
   CHECK(ErrorOf(WriteCache({.mode = "odd"})) ==
@@ -156,7 +156,7 @@ TEST_CASE("a cache says which update it does not take", "[lower][scatter][error]
         "samples");
 }
 
-TEST_CASE("running sums go either way and may leave out their own element", "[lower][scan]") {
+TEST_CASE("running sums go either way and may leave out their own element", "[graph][scan]") {
   auto sums = [](int64_t axis, int64_t exclusive, int64_t reverse) {
     return ValuesOf(ResultOf({.op = OpKind::kCumSum,
                               .inputs = {F32({2, 3}, {1, 2, 3, 4, 5, 6}), I64({}, {axis})},
@@ -170,7 +170,7 @@ TEST_CASE("running sums go either way and may leave out their own element", "[lo
   CHECK(sums(0, 0, 0) == Doubles{1, 2, 3, 5, 7, 9});
 }
 
-TEST_CASE("running products go either way and may leave out their own element", "[lower][scan]") {
+TEST_CASE("running products go either way and may leave out their own element", "[graph][scan]") {
   auto products = [](DType dtype, int64_t axis, int64_t exclusive, int64_t reverse) {
     return ValuesOf(ResultOf({.op = OpKind::kCumProd,
                               .inputs = {Of(dtype, {2, 3}, {1, 2, 3, 4, 5, 6}), I64({}, {axis})},
@@ -189,7 +189,7 @@ TEST_CASE("running products go either way and may leave out their own element", 
                            .constants = {1}})) == Doubles{683, 2048, 1537});
 }
 
-TEST_CASE("unpooled values go to the places of the smaller tensor", "[lower][scatter]") {
+TEST_CASE("unpooled values go to the places of the smaller tensor", "[graph][scatter]") {
   OneNode node = {.op = OpKind::kMaxUnpool,
                   .inputs = {F32({1, 1, 2, 2}, {1, 2, 3, 4}), I64({1, 1, 2, 2}, {5, 7, 13, 15})},
                   .attributes = {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}}};

@@ -23,7 +23,7 @@ OneNode Dft(const Tensor& x, int64_t onesided, int64_t inverse) {
 
 // A wave of frequency 3 is two lines of the spectrum, exactly: the others are below what f32 sums
 // would leave.
-TEST_CASE("the spectrum of a wave is zero but for its frequency", "[lower][signal]") {
+TEST_CASE("the spectrum of a wave is zero but for its frequency", "[graph][signal]") {
   constexpr int64_t kLength = 12;
   Tensor wave = MakeZeroTensor(kFloat32, {1, kLength, 1});
   for (int64_t n = 0; n < kLength; ++n) {
@@ -38,7 +38,7 @@ TEST_CASE("the spectrum of a wave is zero but for its frequency", "[lower][signa
   CHECK(ResultOf(Dft(wave, 1, 0)).shape == Ints{1, kLength / 2 + 1, 2});
 }
 
-TEST_CASE("the inverse gives back what was transformed, from one half as well", "[lower][signal]") {
+TEST_CASE("the inverse gives back what was transformed, from one half as well", "[graph][signal]") {
   for (int64_t length : {6, 7}) {
     Tensor x = RandomF32({2, length, 1}, 3);
     Tensor back = ResultOf(Dft(ResultOf(Dft(x, 0, 0)), 0, 1));
@@ -57,7 +57,7 @@ TEST_CASE("the inverse gives back what was transformed, from one half as well", 
 }
 
 // Inlined, each of n * n products would compute its own sine and cosine.
-TEST_CASE("a table of costly values stays a table", "[lower][signal]") {
+TEST_CASE("a table of costly values stays a table", "[graph][signal]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {1, 8, 1});
   builder.Output(builder.Add("dft", OpKind::kDFT, {x}, {{"axis", int64_t{1}}}));
@@ -70,7 +70,7 @@ TEST_CASE("a table of costly values stays a table", "[lower][signal]") {
   CHECK(names == std::vector<std::string>{"dft_roots", "dft_sums", "dft"});
 }
 
-TEST_CASE("determinants of permuted, singular and several matrices", "[lower][signal]") {
+TEST_CASE("determinants of permuted, singular and several matrices", "[graph][signal]") {
   OneNode node = {.op = OpKind::kDet, .inputs = {F32({2, 2}, {0, 1, 1, 0})}};
   CHECK(ValuesOf(ResultOf(node)) == Doubles{-1});
   node.inputs = {F32({2, 3, 3}, {0, 2, 0, 0, 0, 3, 4, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9})};

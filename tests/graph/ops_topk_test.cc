@@ -30,7 +30,7 @@ std::vector<Tensor> TopK(const Tensor& x, int64_t k, int64_t axis, bool largest)
 
 }  // namespace
 
-TEST_CASE("the best k come in order, of equals the first one first", "[lower][topk]") {
+TEST_CASE("the best k come in order, of equals the first one first", "[graph][topk]") {
   std::vector<Tensor> best = TopK(F32({2, 4}, {1, 3, 3, 2, 0, 0, -1, 0}), 3, 1, true);
   CHECK(ValuesOf(best[0]) == Doubles{3, 3, 2, 0, 0, 0});
   CHECK(ValuesOf(best[1]) == Doubles{1, 2, 3, 0, 1, 3});
@@ -40,7 +40,7 @@ TEST_CASE("the best k come in order, of equals the first one first", "[lower][to
   CHECK(ValuesOf(best[1]) == Doubles{1, 1, 1, 1});
 }
 
-TEST_CASE("NaN is greater than every number", "[lower][topk]") {
+TEST_CASE("NaN is greater than every number", "[graph][topk]") {
   Tensor x = F32({5}, {1, NAN, INFINITY, NAN, -INFINITY});
   CHECK(ValuesOf(TopK(x, 5, 0, true)[1]) == Doubles{1, 3, 2, 0, 4});
   CHECK(ValuesOf(TopK(x, 5, 0, false)[1]) == Doubles{4, 0, 2, 1, 3});
@@ -48,7 +48,7 @@ TEST_CASE("NaN is greater than every number", "[lower][topk]") {
 
 // Lengths of one block and of several, cut off or without a partner; numbers of results that runs
 // do and do not reach.
-TEST_CASE("any number of the best of any length agrees with a stable sort", "[lower][topk]") {
+TEST_CASE("any number of the best of any length agrees with a stable sort", "[graph][topk]") {
   Random random(1);
   for (int64_t n : {1, 2, 3, 5, 8, 33, 64, 65, 130, 200, 321}) {
     Doubles values;
@@ -68,7 +68,7 @@ TEST_CASE("any number of the best of any length agrees with a stable sort", "[lo
 }
 
 // Numbers of groups that do and do not divide the length, and groups of groups.
-TEST_CASE("a few of many are selected before they are sorted", "[lower][topk]") {
+TEST_CASE("a few of many are selected before they are sorted", "[graph][topk]") {
   Random random(2);
   for (bool largest : {true, false}) {
     for (int64_t n : {512, 521, 1000, 7680}) {
@@ -102,7 +102,7 @@ TEST_CASE("a few of many are selected before they are sorted", "[lower][topk]") 
   }
 }
 
-TEST_CASE("the least integers of many are selected, too", "[lower][topk]") {
+TEST_CASE("the least integers of many are selected, too", "[graph][topk]") {
   Random random(3);
   Tensor x = MakeZeroTensor(kInt32, {1500});
   std::vector<std::pair<int64_t, int64_t>> order;
@@ -117,7 +117,7 @@ TEST_CASE("the least integers of many are selected, too", "[lower][topk]") {
 }
 
 TEST_CASE("a TopK of many out of many does not double its kernel with each step of a search",
-          "[lower][topk]") {
+          "[graph][topk]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {1, 4000});
   ValueId k = builder.Constant("k", I64({1}, {300}));

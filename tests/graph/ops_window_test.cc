@@ -63,7 +63,7 @@ std::vector<double> PlainConv(const Window2d& window, int64_t out_channels, int6
 
 }  // namespace
 
-TEST_CASE("convolutions equal the definition, in either layout", "[lower][ops][layout]") {
+TEST_CASE("convolutions equal the definition, in either layout", "[graph][ops][layout]") {
   Random random(7);
   for (int round = 0; round < 40; ++round) {
     Window2d window{.batch = random.Between(1, 2),
@@ -106,7 +106,7 @@ TEST_CASE("convolutions equal the definition, in either layout", "[lower][ops][l
   }
 }
 
-TEST_CASE("convolutions have one and three dimensions too", "[lower][ops]") {
+TEST_CASE("convolutions have one and three dimensions too", "[graph][ops]") {
   OneNode line = {.op = OpKind::kConv,
                   .inputs = {F32({1, 1, 4}, {1, 2, 3, 4}), F32({1, 1, 2}, {1, 10})},
                   .attributes = {{"pads", Ints{1, 0}}}};
@@ -119,7 +119,7 @@ TEST_CASE("convolutions have one and three dimensions too", "[lower][ops]") {
   CHECK(ValuesOf(ResultOf(cube)) == std::vector<double>{sum});
 }
 
-TEST_CASE("auto_pad SAME puts the odd row at the end or at the start", "[lower][ops]") {
+TEST_CASE("auto_pad SAME puts the odd row at the end or at the start", "[graph][ops]") {
   OneNode node = {.op = OpKind::kConv,
                   .inputs = {F32({1, 1, 4}, {1, 2, 3, 4}), F32({1, 1, 2}, {1, 10})},
                   .attributes = {{"auto_pad", std::string("SAME_UPPER")}}};
@@ -128,7 +128,7 @@ TEST_CASE("auto_pad SAME puts the odd row at the end or at the start", "[lower][
   CHECK(ValuesOf(ResultOf(node)) == std::vector<double>{10, 21, 32, 43});
 }
 
-TEST_CASE("a max pool ignores its padding and rounds up if asked", "[lower][ops]") {
+TEST_CASE("a max pool ignores its padding and rounds up if asked", "[graph][ops]") {
   OneNode node = {.op = OpKind::kMaxPool,
                   .inputs = {F32({1, 1, 5}, {-5, -1, -3, -4, -2})},
                   .attributes = {{"kernel_shape", Ints{2}}, {"strides", Ints{2}}}};
@@ -139,7 +139,7 @@ TEST_CASE("a max pool ignores its padding and rounds up if asked", "[lower][ops]
   CHECK(ValuesOf(ResultOf(node)) == std::vector<double>{-5, -1, -2});
 }
 
-TEST_CASE("a max pool says where its maxima are", "[lower][ops]") {
+TEST_CASE("a max pool says where its maxima are", "[graph][ops]") {
   OneNode node = {.op = OpKind::kMaxPool,
                   .inputs = {F32({1, 2, 2, 2}, {1, 9, 9, 2, 3, 4, 8, 7})},
                   .attributes = {{"kernel_shape", Ints{2, 2}}},
@@ -153,7 +153,7 @@ TEST_CASE("a max pool says where its maxima are", "[lower][ops]") {
   CHECK(ValuesOf((*results)[1]) == std::vector<double>{1, 5});
 }
 
-TEST_CASE("an average counts taps inside the input, or the padding too", "[lower][ops]") {
+TEST_CASE("an average counts taps inside the input, or the padding too", "[graph][ops]") {
   OneNode node = {.op = OpKind::kAveragePool,
                   .inputs = {F32({1, 1, 4}, {4, 8, 12, 16})},
                   .attributes = {{"kernel_shape", Ints{3}}, {"pads", Ints{1, 1}}}};
@@ -170,7 +170,7 @@ TEST_CASE("an average counts taps inside the input, or the padding too", "[lower
   CHECK(ValuesOf(ResultOf(over)) == std::vector<double>{8, 14});
 }
 
-TEST_CASE("a dilated average counts the taps that hit the input", "[lower][ops]") {
+TEST_CASE("a dilated average counts the taps that hit the input", "[graph][ops]") {
   OneNode node = {
       .op = OpKind::kAveragePool,
       .inputs = {F32({1, 1, 5}, {1, 2, 3, 4, 5})},
@@ -178,7 +178,7 @@ TEST_CASE("a dilated average counts the taps that hit the input", "[lower][ops]"
   CHECK(ValuesOf(ResultOf(node)) == std::vector<double>{2, 3, 3, 3, 4});
 }
 
-TEST_CASE("global pools leave one cell a channel", "[lower][ops]") {
+TEST_CASE("global pools leave one cell a channel", "[graph][ops]") {
   Tensor x = F32({1, 2, 2, 2}, {1, 2, 3, 6, -1, -2, -3, -6});
   Tensor mean = ResultOf({.op = OpKind::kGlobalAveragePool, .inputs = {x}});
   CHECK(mean.shape == Ints{1, 2, 1, 1});
@@ -187,7 +187,7 @@ TEST_CASE("global pools leave one cell a channel", "[lower][ops]") {
         std::vector<double>{6, -1});
 }
 
-TEST_CASE("a weight that does not fit its convolution is reported", "[lower][ops][error]") {
+TEST_CASE("a weight that does not fit its convolution is reported", "[graph][ops][error]") {
   OneNode node = {.op = OpKind::kConv,
                   .inputs = {RandomF32({1, 6, 5, 5}, 1), RandomF32({4, 3, 3, 3}, 2)}};
   CHECK(ErrorOf(node) ==

@@ -5,7 +5,7 @@
 using namespace tcc;
 
 TEST_CASE("an operand of too few dimensions is called by name, shape and rank",
-          "[lower][ops][error]") {
+          "[graph][ops][error]") {
   Tensor list = F32({5}, {1, 2, 3, 4, 5});
   CHECK(ErrorOf({.op = OpKind::kConv, .inputs = {list, F32({1, 1, 1}, {1})}}) ==
         "node 'node' (Conv): input 0 ('in0', shape 5) has rank 1; expected rank 3 or more");
@@ -19,7 +19,7 @@ TEST_CASE("an operand of too few dimensions is called by name, shape and rank",
         "node 'node' (Det): input 0 ('in0', shape 5) of f32; expected square matrices of floats");
 }
 
-TEST_CASE("an axis of a scalar is refused as such, without an empty range", "[lower][ops][error]") {
+TEST_CASE("an axis of a scalar is refused as such, without an empty range", "[graph][ops][error]") {
   Tensor scalar = F32({}, {2});
   auto expected = [](const char* op, int64_t axis) {
     return fmt::format("node 'node' ({}): axis is {}, but the input is a scalar, which has no axis",

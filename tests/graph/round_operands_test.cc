@@ -82,7 +82,7 @@ std::vector<double> ResultOf(const Function& fn, std::vector<Tensor> arguments) 
   return ValuesOf(arguments.back());
 }
 
-TEST_CASE("a matrix product of rounded operands is that, within its mode's bound", "[lower]") {
+TEST_CASE("a matrix product of rounded operands is that, within its mode's bound", "[graph]") {
   Tensor a = Fractions({9, 200}, 1);
   Tensor b = Fractions({200, 7}, 2);
   for (const NumericModeRow& row : NumericModes()) {
@@ -111,7 +111,7 @@ TEST_CASE("a matrix product of rounded operands is that, within its mode's bound
 }
 
 // They became NaN: inf - inf was the small part, and the big one of the largest float was infinite.
-TEST_CASE("3xtf32 keeps infinities and the largest numbers", "[lower]") {
+TEST_CASE("3xtf32 keeps infinities and the largest numbers", "[graph]") {
   const float most = std::numeric_limits<float>::max();
   const float xs[] = {INFINITY, -INFINITY, most, -most, 0x1.ffep127F, NAN, 1.5F};
   const float ys[] = {0.5F, 1 + 0x1p-12F, -4098.5F, 1e-3F, 1e-30F, INFINITY, 0};
@@ -136,7 +136,7 @@ TEST_CASE("3xtf32 keeps infinities and the largest numbers", "[lower]") {
   }
 }
 
-TEST_CASE("constants are rounded in a map of their own, activations too", "[lower]") {
+TEST_CASE("constants are rounded in a map of their own, activations too", "[graph]") {
   Task task = TaskOf(MatMulGraph(Fractions({4, 8}, 1), Fractions({8, 5}, 2)), NumericMode::kFp16);
   std::string text = Print(task.variants[0]);
   CHECK(text.find("a_f16[i0, i1] = f16(a[i0, i1])") != std::string::npos);
@@ -144,7 +144,7 @@ TEST_CASE("constants are rounded in a map of their own, activations too", "[lowe
   CHECK(text.find("with (f32(a_f16[i, k]) * f32(b_f16[k, j]))") != std::string::npos);
 }
 
-TEST_CASE("every variant of a convolution computes with the same rounded operands", "[lower]") {
+TEST_CASE("every variant of a convolution computes with the same rounded operands", "[graph]") {
   for (const NumericModeRow& row : NumericModes()) {
     if (row.mode == NumericMode::kStrict) continue;
     INFO(row.name);
@@ -176,7 +176,7 @@ TEST_CASE("every variant of a convolution computes with the same rounded operand
   }
 }
 
-TEST_CASE("operands of 16 bits are not touched, whatever the mode's type", "[lower]") {
+TEST_CASE("operands of 16 bits are not touched, whatever the mode's type", "[graph]") {
   for (DType type : {kFloat16, DType(DTypeCode::kBFloat16)}) {
     INFO(ToString(type));
     auto text = [&](NumericMode mode) {
@@ -194,7 +194,7 @@ TEST_CASE("operands of 16 bits are not touched, whatever the mode's type", "[low
   }
 }
 
-TEST_CASE("whole numbers of f32 are not rounded", "[lower]") {
+TEST_CASE("whole numbers of f32 are not rounded", "[graph]") {
   TestGraph graph;
   ValueId x = graph.Input("x", DType(DTypeCode::kUInt8), {1, 2, 5, 5});
   ValueId w = graph.Constant("w", F32({2, 1, 1, 1}, {253, -251}));
@@ -204,7 +204,7 @@ TEST_CASE("whole numbers of f32 are not rounded", "[lower]") {
   CHECK(Print(task.variants[0]).find("bf16") == std::string::npos);
 }
 
-TEST_CASE("what is no contraction stays strict", "[lower]") {
+TEST_CASE("what is no contraction stays strict", "[graph]") {
   TestGraph squares;
   ValueId x = squares.Input("x", kFloat32, {3, 16});
   squares.Output(squares.Add("y", OpKind::kReduceSumSquare, {x}));
@@ -213,7 +213,7 @@ TEST_CASE("what is no contraction stays strict", "[lower]") {
   CHECK_FALSE(task.stays_strict);
 }
 
-TEST_CASE("the core of attention says that it stays strict", "[lower]") {
+TEST_CASE("the core of attention says that it stays strict", "[graph]") {
   TestGraph graph;
   std::vector<ValueId> inputs;
   for (const char* name : {"q", "k", "v"}) {

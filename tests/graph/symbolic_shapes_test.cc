@@ -65,7 +65,7 @@ struct DynamicGraph {
 
 }  // namespace
 
-TEST_CASE("a head split by shape arithmetic has formulas for dimensions", "[lower][shapes]") {
+TEST_CASE("a head split by shape arithmetic has formulas for dimensions", "[graph][shapes]") {
   DynamicGraph g;
   ValueId target = g.Vector({g.Dim(0), g.Dim(1), g.Ints64({3}), g.Ints64({-1})});
   ValueId heads = g.Call(OpKind::kReshape, {g.x, target});
@@ -76,7 +76,7 @@ TEST_CASE("a head split by shape arithmetic has formulas for dimensions", "[lowe
   CHECK(g.Shape(g.Call(OpKind::kMatMul, {moved, other})) == "[N, 3, S, S]");
 }
 
-TEST_CASE("a dimension of -1 takes what is left, symbolic factors cancelled", "[lower][shapes]") {
+TEST_CASE("a dimension of -1 takes what is left, symbolic factors cancelled", "[graph][shapes]") {
   DynamicGraph g;
   CHECK(g.Shape(g.Call(OpKind::kReshape, {g.x, g.Ints64({0, -1})})) == "[N, S * 12]");
   CHECK(g.Shape(g.Call(OpKind::kReshape, {g.x, g.Vector({g.Dim(1), g.Ints64({-1})})})) ==
@@ -85,7 +85,7 @@ TEST_CASE("a dimension of -1 takes what is left, symbolic factors cancelled", "[
   CHECK(g.Shape(g.Call(OpKind::kFlatten, {g.x}, {{"axis", int64_t{2}}})) == "[N * S, 12]");
 }
 
-TEST_CASE("an expansion with -1 sentinels is settled by comparison", "[lower][shapes]") {
+TEST_CASE("an expansion with -1 sentinels is settled by comparison", "[graph][shapes]") {
   // Exporters write Expand(x, Where(shape == -1, ones, shape)).
   DynamicGraph g;
   ValueId shape = g.Vector({g.Dim(0), g.Ints64({-1}), g.Ints64({12})});
@@ -96,7 +96,7 @@ TEST_CASE("an expansion with -1 sentinels is settled by comparison", "[lower][sh
   CHECK(g.Shape(g.Call(OpKind::kExpand, {token, chosen})) == "[N, 1, 12]");
 }
 
-TEST_CASE("ranges and fills take their lengths from dimensions", "[lower][shapes]") {
+TEST_CASE("ranges and fills take their lengths from dimensions", "[graph][shapes]") {
   DynamicGraph g;
   ValueId length = g.Call(OpKind::kSqueeze, {g.Dim(1), g.Ints64({0})});
   CHECK(g.Shape(g.Call(OpKind::kRange, {g.Number(0), length, g.Number(1)})) == "[S]");
@@ -104,7 +104,7 @@ TEST_CASE("ranges and fills take their lengths from dimensions", "[lower][shapes
   CHECK(g.Shape(g.Call(OpKind::kConstantOfShape, {g.Vector({g.Dim(0), twice})})) == "[N, S * 2]");
 }
 
-TEST_CASE("a slice is inferred where its ends are settled", "[lower][shapes]") {
+TEST_CASE("a slice is inferred where its ends are settled", "[graph][shapes]") {
   DynamicGraph g;
   auto sliced = [&](ValueId from, ValueId to) {
     return g.Shape(g.Call(OpKind::kSlice, {g.x, from, to, g.Ints64({1})}));
@@ -114,7 +114,7 @@ TEST_CASE("a slice is inferred where its ends are settled", "[lower][shapes]") {
   CHECK(sliced(g.Ints64({-1}), g.Ints64({INT64_MAX})) == "[N, 1, 12]");
 }
 
-TEST_CASE("what depends on data stays unknown, its rank where that is known", "[lower][shapes]") {
+TEST_CASE("what depends on data stays unknown, its rank where that is known", "[graph][shapes]") {
   DynamicGraph g;
   ValueId target = g.builder.Input("target", kInt64, {3});
   ValueId reshaped = g.Call(OpKind::kReshape, {g.x, target});
@@ -126,14 +126,14 @@ TEST_CASE("what depends on data stays unknown, its rank where that is known", "[
   CHECK(g.Shape(filled) == "[N, ?]");
 }
 
-TEST_CASE("windows over free dimensions are formulas", "[lower][shapes]") {
+TEST_CASE("windows over free dimensions are formulas", "[graph][shapes]") {
   DynamicGraph g;
   ValueId w = g.builder.Constant("w", RandomF32({5, 4, 3}, 1));
   ValueId y = g.Call(OpKind::kConv, {g.x, w}, {{"pads", Ints{1, 1}}, {"strides", Ints{2}}});
   CHECK(g.Shape(y) == "[N, 5, 6]");
 }
 
-TEST_CASE("attention has as many rows as queries", "[lower][shapes]") {
+TEST_CASE("attention has as many rows as queries", "[graph][shapes]") {
   DynamicGraph g;
   ValueId packed = g.Call(OpKind::kAttention, {g.x, g.x, g.x},
                           {{"q_num_heads", int64_t{3}}, {"kv_num_heads", int64_t{3}}});
@@ -144,7 +144,7 @@ TEST_CASE("attention has as many rows as queries", "[lower][shapes]") {
   CHECK(g.Shape(g.Call(OpKind::kAttention, {moved, moved, moved})) == "[N, 3, S, 4]");
 }
 
-TEST_CASE("a recurrence gives a state for each step", "[lower][shapes]") {
+TEST_CASE("a recurrence gives a state for each step", "[graph][shapes]") {
   DynamicGraph g;
   ValueId weights = g.builder.Constant("w", RandomF32({2, 20, 12}, 1));
   ValueId recurrent = g.builder.Constant("r", RandomF32({2, 20, 5}, 2));

@@ -22,7 +22,7 @@ std::vector<Tensor> UniqueOf(const Tensor& x, Attributes attributes) {
 
 }  // namespace
 
-TEST_CASE("NonZero lists the indices of a constant's elements", "[lower][value_dependent]") {
+TEST_CASE("NonZero lists the indices of a constant's elements", "[graph][value_dependent]") {
   OneNode node = {
       .op = OpKind::kNonZero, .inputs = {F32({2, 3}, {0, 1, 0, -2, 0, 3})}, .constants = {0}};
   Tensor result = ResultOf(node);
@@ -32,7 +32,7 @@ TEST_CASE("NonZero lists the indices of a constant's elements", "[lower][value_d
   CHECK(ResultOf(node).shape == Ints{1, 0});
 }
 
-TEST_CASE("Compress keeps slices, or elements where it has no axis", "[lower][value_dependent]") {
+TEST_CASE("Compress keeps slices, or elements where it has no axis", "[graph][value_dependent]") {
   OneNode node = {.op = OpKind::kCompress,
                   .inputs = {F32({3, 2}, {1, 2, 3, 4, 5, 6}), Of(kBool, {2}, {0, 1})},
                   .attributes = {{"axis", int64_t{0}}},
@@ -44,7 +44,7 @@ TEST_CASE("Compress keeps slices, or elements where it has no axis", "[lower][va
   CHECK(ValuesOf(ResultOf(node)) == Doubles{2});
 }
 
-TEST_CASE("Unique sorts, or keeps the order of first occurrence", "[lower][value_dependent]") {
+TEST_CASE("Unique sorts, or keeps the order of first occurrence", "[graph][value_dependent]") {
   Tensor x = F32({6}, {2, 1, 1, 3, 4, 3});
   std::vector<Tensor> sorted = UniqueOf(x, {});
   CHECK(ValuesOf(sorted[0]) == Doubles{1, 2, 3, 4});
@@ -56,7 +56,7 @@ TEST_CASE("Unique sorts, or keeps the order of first occurrence", "[lower][value
   CHECK(ValuesOf(UniqueOf(rows, {{"axis", int64_t{0}}})[0]) == Doubles{0, 9, 1, 0});
 }
 
-TEST_CASE("what values decide the shape of must be constant", "[lower][value_dependent][error]") {
+TEST_CASE("what values decide the shape of must be constant", "[graph][value_dependent][error]") {
   CHECK(ErrorOf({.op = OpKind::kNonZero, .inputs = {F32({2}, {0, 1})}}) ==
         "node 'node' (NonZero): the shape of the result depends on input 0, which is computed from "
         "'in0' at run time; expected a constant");

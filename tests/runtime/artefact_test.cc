@@ -61,7 +61,7 @@ constexpr size_t LengthAt(size_t row) {
 
 }  // namespace
 
-TEST_CASE("an artefact survives the way through a file", "[artefact]") {
+TEST_CASE("an artefact survives the way through a file", "[runtime][artefact]") {
   Folder folder;
   std::string path = folder.path / "sample.tcc";
   Artefact sample = SampleArtefact();
@@ -83,7 +83,8 @@ TEST_CASE("an artefact survives the way through a file", "[artefact]") {
   CHECK(TypeText(back->metadata.outputs[0], back->metadata) == "f32[4]");
 }
 
-TEST_CASE("weights lie in the mapping at a multiple of 64 and outlive the artefact", "[artefact]") {
+TEST_CASE("weights lie in the mapping at a multiple of 64 and outlive the artefact",
+          "[runtime][artefact]") {
   Folder folder;
   std::string path = folder.path / "sample.tcc";
   REQUIRE(WriteArtefact(SampleArtefact(), path).ok());
@@ -98,7 +99,7 @@ TEST_CASE("weights lie in the mapping at a multiple of 64 and outlive the artefa
   CHECK(std::ranges::equal(weights.bytes, SampleArtefact().weights.bytes));
 }
 
-TEST_CASE("the same content gives the same bytes, in a file and in memory", "[artefact]") {
+TEST_CASE("the same content gives the same bytes, in a file and in memory", "[runtime][artefact]") {
   Folder folder;
   std::string first = folder.path / "a.tcc", second = folder.path / "b.tcc";
   REQUIRE(WriteArtefact(SampleArtefact(), first).ok());
@@ -108,7 +109,7 @@ TEST_CASE("the same content gives the same bytes, in a file and in memory", "[ar
   CHECK(std::ranges::equal(MapFile(second)->bytes, bytes));
 }
 
-TEST_CASE("an artefact is read from memory at any address", "[artefact]") {
+TEST_CASE("an artefact is read from memory at any address", "[runtime][artefact]") {
   std::vector<uint8_t> bytes = ArtefactBytes(SampleArtefact());
   for (size_t shift = 0; shift < 3; ++shift) {
     std::vector<uint8_t> shifted(shift, 0);
@@ -121,7 +122,7 @@ TEST_CASE("an artefact is read from memory at any address", "[artefact]") {
   }
 }
 
-TEST_CASE("every flipped bit of an artefact is refused", "[artefact]") {
+TEST_CASE("every flipped bit of an artefact is refused", "[runtime][artefact]") {
   const std::vector<uint8_t> bytes = ArtefactBytes(SampleArtefact());
   for (size_t at = 0; at < bytes.size(); ++at) {
     for (int bit = 0; bit < 8; ++bit) {
@@ -132,7 +133,7 @@ TEST_CASE("every flipped bit of an artefact is refused", "[artefact]") {
   }
 }
 
-TEST_CASE("truncated and lengthened artefacts are refused", "[artefact]") {
+TEST_CASE("truncated and lengthened artefacts are refused", "[runtime][artefact]") {
   const std::vector<uint8_t> bytes = ArtefactBytes(SampleArtefact());
   for (size_t length = 0; length < bytes.size(); ++length) {
     std::vector<uint8_t> cut(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(length));
@@ -144,7 +145,7 @@ TEST_CASE("truncated and lengthened artefacts are refused", "[artefact]") {
         fmt::format("file has {} bytes; its header says {}", bytes.size() + 1, bytes.size()));
 }
 
-TEST_CASE("damage is named", "[artefact]") {
+TEST_CASE("damage is named", "[runtime][artefact]") {
   std::vector<uint8_t> bytes = ArtefactBytes(SampleArtefact());
   auto with = [&](size_t at, uint8_t value) {
     std::vector<uint8_t> changed = bytes;
@@ -158,7 +159,7 @@ TEST_CASE("damage is named", "[artefact]") {
   CHECK(Refusal({}) == "not a tcc artefact but an empty file");
 }
 
-TEST_CASE("hostile section tables are refused", "[artefact]") {
+TEST_CASE("hostile section tables are refused", "[runtime][artefact]") {
   REQUIRE(ForgedRefusal([](auto&) {}) == "accepted");
   for (size_t row = 0; row < 4; ++row) {
     INFO("row " << row);
@@ -183,7 +184,7 @@ TEST_CASE("hostile section tables are refused", "[artefact]") {
   CHECK(ForgedRefusal([](auto& file) { Put64(file, kSizeAt, 1); }).starts_with("file has "));
 }
 
-TEST_CASE("an artefact whose parts do not fit is not written", "[artefact]") {
+TEST_CASE("an artefact whose parts do not fit is not written", "[runtime][artefact]") {
   Folder folder;
   std::string path = folder.path / "sample.tcc";
   Artefact artefact = SampleArtefact();
@@ -195,7 +196,7 @@ TEST_CASE("an artefact whose parts do not fit is not written", "[artefact]") {
   CHECK_FALSE(WriteArtefact(artefact, path).ok());
 }
 
-TEST_CASE("a write that fails leaves what was there and nothing beside it", "[artefact]") {
+TEST_CASE("a write that fails leaves what was there and nothing beside it", "[runtime][artefact]") {
   Folder folder;
   std::string path = folder.path / "taken.tcc";
   fs::create_directories(fs::path(path) / "not-empty");
@@ -205,7 +206,7 @@ TEST_CASE("a write that fails leaves what was there and nothing beside it", "[ar
   CHECK(Message(ReadArtefact(path).status()) == fmt::format("'{}' is not a regular file", path));
 }
 
-TEST_CASE("metadata that contradicts itself is refused", "[artefact]") {
+TEST_CASE("metadata that contradicts itself is refused", "[runtime][artefact]") {
   auto refusal = [](const std::function<void(Metadata&)>& change) {
     Metadata metadata = SampleArtefact().metadata;
     change(metadata);
@@ -239,7 +240,7 @@ TEST_CASE("metadata that contradicts itself is refused", "[artefact]") {
         }) == "metadata: input 'x' has dimension N * 2; expected a number or a variable");
 }
 
-TEST_CASE("mutated metadata never crashes its reader", "[artefact]") {
+TEST_CASE("mutated metadata never crashes its reader", "[runtime][artefact]") {
   const std::vector<uint8_t> bytes = MetadataBytes(SampleArtefact().metadata);
   for (size_t length = 0; length < bytes.size(); ++length) {
     CHECK_FALSE(ParseMetadata(std::span(bytes).first(length)).ok());
@@ -256,7 +257,7 @@ TEST_CASE("mutated metadata never crashes its reader", "[artefact]") {
   CHECK(refused > 5000);
 }
 
-TEST_CASE("equal weights are stored once, each at a multiple of 64", "[artefact]") {
+TEST_CASE("equal weights are stored once, each at a multiple of 64", "[runtime][artefact]") {
   Tensor a = MakeZeroTensor(kFloat32, {3}), b = MakeZeroTensor(kFloat32, {3});
   Tensor c = MakeZeroTensor(kFloat32, {17});
   SetElement(c, 16, 5);

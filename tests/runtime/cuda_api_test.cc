@@ -61,11 +61,11 @@ static_assert(Same(tcc::kCudaCaptureImplicit, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT
 
 }  // namespace
 
-TEST_CASE("our declarations of the CUDA driver are those of its header", "[cuda_api]") {
+TEST_CASE("our declarations of the CUDA driver are those of its header", "[runtime][cuda_api]") {
   SUCCEED("held when this file was compiled");
 }
 #else
-TEST_CASE("our declarations of the CUDA driver are those of its header", "[cuda_api]") {
+TEST_CASE("our declarations of the CUDA driver are those of its header", "[runtime][cuda_api]") {
   WARN("no cuda.h on this machine: nothing to hold them against");
 }
 #endif

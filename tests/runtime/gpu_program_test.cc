@@ -52,7 +52,7 @@ std::string LaunchRefusal(const std::function<void(GpuLaunch&)>& change) {
 
 }  // namespace
 
-TEST_CASE("a program of kernels for a GPU survives encoding", "[gpu_program]") {
+TEST_CASE("a program of kernels for a GPU survives encoding", "[runtime][gpu_program]") {
   const GpuProgram program = SampleProgram();
   CHECK(VerifyGpuProgram(program, SampleMetadata()).ok());
   std::vector<uint8_t> bytes = GpuProgramBytes(program);
@@ -68,7 +68,8 @@ TEST_CASE("a program of kernels for a GPU survives encoding", "[gpu_program]") {
   CHECK(back->kernels[0].launches[1].dynamic_shared_bytes == 65536);
 }
 
-TEST_CASE("a program that does not fit its model or any GPU is refused by name", "[gpu_program]") {
+TEST_CASE("a program that does not fit its model or any GPU is refused by name",
+          "[runtime][gpu_program]") {
   CHECK(Refusal([](GpuProgram& p) { p.sm = -1; }) ==
         "kernels are for arch sm_-1, which does not exist");
   CHECK(Refusal([](GpuProgram& p) { p.kernels.push_back({}); }) ==
@@ -99,7 +100,7 @@ TEST_CASE("a program that does not fit its model or any GPU is refused by name",
 }
 
 TEST_CASE("damaged programs are refused or verify, and never read past their end",
-          "[gpu_program]") {
+          "[runtime][gpu_program]") {
   const std::vector<uint8_t> bytes = GpuProgramBytes(SampleProgram());
   for (size_t length = 0; length < bytes.size(); ++length) {
     CHECK_FALSE(ParseGpuProgram(std::span(bytes).first(length)).ok());

@@ -12,7 +12,7 @@
 
 namespace tcc {
 
-TEST_CASE("guarded memory tells on which side it was damaged", "[measure]") {
+TEST_CASE("guarded memory tells on which side it was damaged", "[runtime][measure]") {
   GuardedMemory memory;
   for (int64_t bytes : {0, 1, 63, 64, 4095, 4096, 100, 20000}) {
     for (size_t slot : {0, 1, 11, 12}) {
@@ -40,7 +40,7 @@ TEST_CASE("guarded memory tells on which side it was damaged", "[measure]") {
   CHECK(absl::IsResourceExhausted(memory.Reserve(int64_t{1} << 60, 0, "m")));
 }
 
-TEST_CASE("copies of an operand are equal, apart and reuse their memory", "[measure]") {
+TEST_CASE("copies of an operand are equal, apart and reuse their memory", "[runtime][measure]") {
   OperandCopies copies;
   std::vector<uint8_t> source(100, 3);
   REQUIRE(copies.Fill(source, 5, 1, "c").ok());
@@ -56,7 +56,7 @@ TEST_CASE("copies of an operand are equal, apart and reuse their memory", "[meas
   }
 }
 
-TEST_CASE("values depend on the seed alone and stay in their ranges", "[measure]") {
+TEST_CASE("values depend on the seed alone and stay in their ranges", "[runtime][measure]") {
   for (const char* name : {"bool", "i8", "i16", "i32", "i64", "u8", "u64", "f16", "bf16", "f32",
                            "f64", "f8e4m3", "i4", "u4"}) {
     INFO(name);
@@ -80,7 +80,8 @@ TEST_CASE("values depend on the seed alone and stay in their ranges", "[measure]
   }
 }
 
-TEST_CASE("extreme values have zeros of both signs, denormals and large ones", "[measure]") {
+TEST_CASE("extreme values have zeros of both signs, denormals and large ones",
+          "[runtime][measure]") {
   for (DType dtype : {kFloat16, DType(DTypeCode::kBFloat16), kFloat32, kFloat64}) {
     INFO(ToString(dtype));
     std::vector<uint8_t> bytes(1 << 16);
@@ -102,7 +103,7 @@ TEST_CASE("extreme values have zeros of both signs, denormals and large ones", "
   }
 }
 
-TEST_CASE("the hash of operands sees every byte", "[measure]") {
+TEST_CASE("the hash of operands sees every byte", "[runtime][measure]") {
   std::vector<uint8_t> bytes(75, 9);
   uint64_t hash = HashOf(bytes);
   for (uint8_t& byte : bytes) {
@@ -129,7 +130,7 @@ double ErrorBetween(DType dtype, std::vector<T> expected, std::vector<T> got,
 
 }  // namespace
 
-TEST_CASE("floats are compared in units of a bound of their rounding", "[measure]") {
+TEST_CASE("floats are compared in units of a bound of their rounding", "[runtime][measure]") {
   using Floats = std::vector<float>;
   const float nan = std::nanf(""), inf = std::numeric_limits<float>::infinity();
   ErrorBound bound{.terms = 4, .epsilon = 0x1p-20};
@@ -160,7 +161,8 @@ TEST_CASE("floats are compared in units of a bound of their rounding", "[measure
                                {.terms = 1, .epsilon = 0}) > 1);
 }
 
-TEST_CASE("integers are equal, but bytes after float arithmetic may be one off", "[measure]") {
+TEST_CASE("integers are equal, but bytes after float arithmetic may be one off",
+          "[runtime][measure]") {
   ErrorBound floats{.terms = 1, .epsilon = 0x1p-23}, none{.terms = 1, .epsilon = 0};
   DType i8(DTypeCode::kInt8), u8(DTypeCode::kUInt8);
   CHECK(ErrorBetween<int8_t>(i8, {-128, 5}, {-127, 5}, floats) == 1);
@@ -173,7 +175,7 @@ TEST_CASE("integers are equal, but bytes after float arithmetic may be one off",
   CHECK(std::isinf(ErrorBetween<uint8_t>(kBool, {0}, {1}, floats)));
 }
 
-TEST_CASE("timed calls take turns through the copies", "[measure]") {
+TEST_CASE("timed calls take turns through the copies", "[runtime][measure]") {
   std::vector<int64_t> turns;
   StatusOr<KernelTiming> timing = TimeKernel(3, [&](int64_t copy) {
     turns.push_back(copy);
@@ -189,7 +191,7 @@ TEST_CASE("timed calls take turns through the copies", "[measure]") {
   CHECK(in_turn);
 }
 
-TEST_CASE("an error of a timed call ends the timing", "[measure]") {
+TEST_CASE("an error of a timed call ends the timing", "[runtime][measure]") {
   int calls = 0;
   Status status = TimeKernel(1, [&](int64_t) {
                     return ++calls == 3 ? absl::InternalError("third") : OkStatus();

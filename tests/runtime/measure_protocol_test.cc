@@ -12,7 +12,7 @@ namespace tcc {
 
 using Catch::Matchers::Contains;
 
-TEST_CASE("names of statuses and policies are found again", "[measure]") {
+TEST_CASE("names of statuses and policies are found again", "[runtime][measure]") {
   for (int i = 0; i <= static_cast<int>(MeasureStatus::kFlaky); ++i) {
     auto status = static_cast<MeasureStatus>(i);
     CHECK(FindMeasureStatus(NameOf(status)) == status);
@@ -45,7 +45,7 @@ M ThereAndBack(const M& message, StatusOr<M> (*decode)(std::span<const uint8_t>)
 
 }  // namespace
 
-TEST_CASE("messages come back as they were and every cut is noticed", "[measure]") {
+TEST_CASE("messages come back as they were and every cut is noticed", "[runtime][measure]") {
   HelloMessage hello = ThereAndBack(
       HelloMessage{.threads = 3, .address_space_bytes = uint64_t{5} << 40}, DecodeHello);
   CHECK(hello.threads == 3);
@@ -98,7 +98,7 @@ TEST_CASE("messages come back as they were and every cut is noticed", "[measure]
   CHECK(measured.measurement.message == "p2[3]");
 }
 
-TEST_CASE("values out of range are refused with the field's name", "[measure]") {
+TEST_CASE("values out of range are refused with the field's name", "[runtime][measure]") {
   auto said = [](const auto& decoded) { return Message(decoded.status()); };
   CHECK_THAT(said(DecodeHello(Encode(HelloMessage{.version = 9}))),
              Contains("hello message: version is 9; expected 2"));
@@ -133,7 +133,7 @@ TEST_CASE("values out of range are refused with the field's name", "[measure]") 
   CHECK_THAT(said(DecodeMeasured(Encode(measured))), Contains("calls is -4"));
 }
 
-TEST_CASE("a frame that is cut at any byte is never taken for a whole one", "[measure]") {
+TEST_CASE("a frame that is cut at any byte is never taken for a whole one", "[runtime][measure]") {
   std::vector<uint8_t> whole = {6, 0, 0, 0, 3, 0, 0, 0, 'a', 'b', 'c'};
   for (size_t cut = 0; cut <= whole.size(); ++cut) {
     SocketPair sockets;
@@ -155,7 +155,7 @@ TEST_CASE("a frame that is cut at any byte is never taken for a whole one", "[me
   }
 }
 
-TEST_CASE("frames of unknown kinds and lengths beyond the cap are refused", "[measure]") {
+TEST_CASE("frames of unknown kinds and lengths beyond the cap are refused", "[runtime][measure]") {
   auto read = [](std::vector<uint8_t> header) {
     SocketPair sockets;
     SendBytes(sockets.end(0), header);
@@ -167,7 +167,7 @@ TEST_CASE("frames of unknown kinds and lengths beyond the cap are refused", "[me
   CHECK_THAT(read({1, 0, 0, 0, 255, 255, 255, 255}), Contains("4294967295 bytes"));
 }
 
-TEST_CASE("a frame larger than a socket's buffer arrives whole", "[measure]") {
+TEST_CASE("a frame larger than a socket's buffer arrives whole", "[runtime][measure]") {
   SocketPair sockets;
   std::vector<uint8_t> payload(3 << 20);
   for (size_t i = 0; i < payload.size(); ++i) payload[i] = static_cast<uint8_t>(i * 7 >> 3);
@@ -185,7 +185,7 @@ TEST_CASE("a frame larger than a socket's buffer arrives whole", "[measure]") {
   CHECK(frame->payload == payload);
 }
 
-TEST_CASE("writing to a closed socket is an error and no signal", "[measure]") {
+TEST_CASE("writing to a closed socket is an error and no signal", "[runtime][measure]") {
   SocketPair sockets;
   sockets.CloseEnd(1);
   CHECK(absl::IsUnavailable(WriteFrame(sockets.end(0), FrameKind::kHello, {})));

@@ -128,7 +128,8 @@ using Catch::Matchers::Contains;
 
 }  // namespace
 
-TEST_CASE("right kernels are timed, whatever the policy and their way", "[measure][worker]") {
+TEST_CASE("right kernels are timed, whatever the policy and their way",
+          "[runtime][measure][worker]") {
   for (MeasurePolicy policy : {MeasurePolicy::kWarm, MeasurePolicy::kRotate64M}) {
     Worker worker;
     TaskMessage task = TaskOf(MeasuredArtefact("right"));
@@ -151,7 +152,7 @@ TEST_CASE("right kernels are timed, whatever the policy and their way", "[measur
 }
 
 TEST_CASE("wrong kernels are told from right ones, and the next one is measured all the same",
-          "[measure][worker]") {
+          "[runtime][measure][worker]") {
   struct Row {
     const char* kernel;
     MeasureStatus status;
@@ -185,7 +186,7 @@ TEST_CASE("wrong kernels are told from right ones, and the next one is measured 
   }
 }
 
-TEST_CASE("prepared constants are checked too", "[measure][worker]") {
+TEST_CASE("prepared constants are checked too", "[runtime][measure][worker]") {
   Worker worker;
   REQUIRE(Open(worker, TaskOf(PreparedArtefact("prepare_double", "add_prepared"))) == "");
   CHECK(MeasureIn(worker, MeasuredArtefact("right")).status == MeasureStatus::kOk);
@@ -200,7 +201,7 @@ TEST_CASE("prepared constants are checked too", "[measure][worker]") {
   CHECK(unprepared.status == MeasureStatus::kLaunchFailed);
 }
 
-TEST_CASE("bytes may be one off in a task with floats", "[measure][worker]") {
+TEST_CASE("bytes may be one off in a task with floats", "[runtime][measure][worker]") {
   DType i8(DTypeCode::kInt8);
   for (double epsilon : {kFloat32Epsilon, 0.0}) {
     Worker worker;
@@ -215,7 +216,7 @@ TEST_CASE("bytes may be one off in a task with floats", "[measure][worker]") {
   }
 }
 
-TEST_CASE("a candidate beyond the bound of time is slow but right", "[measure][worker]") {
+TEST_CASE("a candidate beyond the bound of time is slow but right", "[runtime][measure][worker]") {
   Worker worker;
   REQUIRE(Open(worker, TaskOf(MeasuredArtefact("right"))) == "");
   Measurement slow = MeasureIn(worker, MeasuredArtefact("right"), 1e-300);
@@ -227,7 +228,7 @@ TEST_CASE("a candidate beyond the bound of time is slow but right", "[measure][w
         MeasureStatus::kWrong);
 }
 
-TEST_CASE("a kernel's fault ends its worker", "[measure][worker]") {
+TEST_CASE("a kernel's fault ends its worker", "[runtime][measure][worker]") {
   for (const char* kernel : {"stores_to_null", "recurses", "traps", "exits"}) {
     INFO(kernel);
     Worker worker;
@@ -240,7 +241,7 @@ TEST_CASE("a kernel's fault ends its worker", "[measure][worker]") {
   }
 }
 
-TEST_CASE("a kernel that never returns is the tuner's to kill", "[measure][worker]") {
+TEST_CASE("a kernel that never returns is the tuner's to kill", "[runtime][measure][worker]") {
   Worker worker;
   REQUIRE(Open(worker, TaskOf(MeasuredArtefact("right"))) == "");
   SendCandidate(worker, MeasuredArtefact("never_returns"));
@@ -251,7 +252,8 @@ TEST_CASE("a kernel that never returns is the tuner's to kill", "[measure][worke
   CHECK((WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL));
 }
 
-TEST_CASE("a worker ends when its tuner goes away, also inside a kernel", "[measure][worker]") {
+TEST_CASE("a worker ends when its tuner goes away, also inside a kernel",
+          "[runtime][measure][worker]") {
   Worker idle;
   CHECK(EndedWith(idle.End(), 0));
   Worker busy;
@@ -261,7 +263,7 @@ TEST_CASE("a worker ends when its tuner goes away, also inside a kernel", "[meas
 }
 
 TEST_CASE("a reference that fails leaves the task closed and the worker there",
-          "[measure][worker]") {
+          "[runtime][measure][worker]") {
   Worker worker;
   CHECK_THAT(Open(worker, TaskOf(MeasuredArtefact("fails"))), Contains("launch-failed: "));
   Measurement measured = MeasureIn(worker, MeasuredArtefact("right"));
@@ -280,7 +282,8 @@ TEST_CASE("a reference that fails leaves the task closed and the worker there",
   CHECK(MeasureIn(worker, MeasuredArtefact("right")).status == MeasureStatus::kOk);
 }
 
-TEST_CASE("an artefact that is damaged or of another task does not load", "[measure][worker]") {
+TEST_CASE("an artefact that is damaged or of another task does not load",
+          "[runtime][measure][worker]") {
   Worker worker;
   REQUIRE(Open(worker, TaskOf(MeasuredArtefact("right"))) == "");
   auto said = [&](const Artefact& artefact) {
@@ -306,7 +309,8 @@ TEST_CASE("an artefact that is damaged or of another task does not load", "[meas
   CHECK(answer.measurement.status == MeasureStatus::kLaunchFailed);
 }
 
-TEST_CASE("a worker ends with code 2 at frames that it does not understand", "[measure][worker]") {
+TEST_CASE("a worker ends with code 2 at frames that it does not understand",
+          "[runtime][measure][worker]") {
   std::vector<uint8_t> unknown = {9, 0, 0, 0, 0, 0, 0, 0};
   std::vector<uint8_t> overlong = {4, 0, 0, 0, 255, 255, 255, 255};
   for (const std::vector<uint8_t>& bytes : {unknown, overlong}) {

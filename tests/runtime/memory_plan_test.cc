@@ -54,7 +54,8 @@ std::vector<LiveBuffer> RandomBuffers(Random& random) {
 
 }  // namespace
 
-TEST_CASE("buffers in use together never overlap and the arena holds them all", "[memory]") {
+TEST_CASE("buffers in use together never overlap and the arena holds them all",
+          "[runtime][memory]") {
   Random random(5);
   double worst = 1, sum = 0;
   constexpr int kRounds = 2000;
@@ -78,20 +79,20 @@ TEST_CASE("buffers in use together never overlap and the arena holds them all", 
   CHECK(sum / kRounds < 1.05);
 }
 
-TEST_CASE("a chain of layers needs two neighbours at once", "[memory]") {
+TEST_CASE("a chain of layers needs two neighbours at once", "[runtime][memory]") {
   std::vector<LiveBuffer> chain;
   for (int i = 0; i < 50; ++i) chain.push_back({1000 * (1 + i % 7), i, i + 1});
   CHECK(PlanMemory(chain).arena_bytes == ArenaLowerBound(chain));
 }
 
-TEST_CASE("a residual connection keeps its place beside the chain", "[memory]") {
+TEST_CASE("a residual connection keeps its place beside the chain", "[runtime][memory]") {
   const std::vector<LiveBuffer> buffers = {{6400, 0, 3}, {640, 0, 1}, {640, 1, 2}, {6400, 2, 3}};
   MemoryPlan plan = PlanMemory(buffers);
   CHECK(Collisions(buffers, plan) == 0);
   CHECK(plan.arena_bytes == ArenaLowerBound(buffers));
 }
 
-TEST_CASE("no buffers need no arena", "[memory]") {
+TEST_CASE("no buffers need no arena", "[runtime][memory]") {
   CHECK(PlanMemory({}).arena_bytes == 0);
   const LiveBuffer empty[] = {{0, 0, 5}};
   CHECK(PlanMemory(empty).arena_bytes == 0);

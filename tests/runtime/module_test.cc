@@ -19,7 +19,7 @@ Status LoadWith(const std::function<void(Artefact&)>& change) {
 
 }  // namespace
 
-TEST_CASE("the bare runtime refuses what only the compiler can run", "[module]") {
+TEST_CASE("the bare runtime refuses what only the compiler can run", "[runtime][module]") {
   Status status = LoadWith([](Artefact& artefact) { artefact.device = "reference"; });
   CHECK(status.code() == absl::StatusCode::kUnavailable);
   CHECK(Message(status) ==
@@ -27,7 +27,7 @@ TEST_CASE("the bare runtime refuses what only the compiler can run", "[module]")
         "has cpu, cuda");
 }
 
-TEST_CASE("kernels that are not there or are no code are refused", "[module]") {
+TEST_CASE("kernels that are not there or are no code are refused", "[runtime][module]") {
   CHECK(Message(LoadWith([](Artefact& a) { a.metadata.kernels[0].name = "nothing"; })) ==
         "kernel 'nothing' is not in the shared object");
   CHECK(Message(LoadWith([](Artefact& a) { a.kernels = {}; })) ==
@@ -49,7 +49,7 @@ TEST_CASE("kernels that are not there or are no code are refused", "[module]") {
         })).starts_with("cannot load the kernels: "));
 }
 
-TEST_CASE("kernels that need more than this CPU has are refused", "[module]") {
+TEST_CASE("kernels that need more than this CPU has are refused", "[runtime][module]") {
   Status status = LoadWith([](Artefact& a) { a.metadata.cpu_features = {"warp-drive"}; });
   CHECK(status.code() == absl::StatusCode::kUnavailable);
   CHECK(Message(status) ==
@@ -75,12 +75,12 @@ TEST_CASE("each CPU target needs the features of its own row", "[module]") {
   CHECK(RequiredCpuFeatures(*FindTarget("reference")).empty());
 }
 
-TEST_CASE("an artefact that does not verify is not loaded", "[module]") {
+TEST_CASE("an artefact that does not verify is not loaded", "[runtime][module]") {
   CHECK(Message(LoadWith([](Artefact& a) { a.plan.buffers[1].offset = 4; })) ==
         "plan: buffer 1: 16 bytes at 4 do not lie within 16 bytes");
 }
 
-TEST_CASE("modules share a pool that they are given", "[module]") {
+TEST_CASE("modules share a pool that they are given", "[runtime][module]") {
   auto pool = std::make_shared<ThreadPool>(ThreadPoolOptions{.threads = 2});
   StatusOr<Module> first = Module::FromArtefact(ScaleAddArtefact(), {.pool = pool});
   StatusOr<Module> second =
@@ -93,7 +93,8 @@ TEST_CASE("modules share a pool that they are given", "[module]") {
   CHECK(own->pool()->threads() == 3);
 }
 
-TEST_CASE("damaged files with real kernels are refused before anything is loaded", "[module]") {
+TEST_CASE("damaged files with real kernels are refused before anything is loaded",
+          "[runtime][module]") {
   const std::vector<uint8_t> bytes = ArtefactBytes(ScaleAddArtefact());
   Random random(17);
   int accepted = 0;

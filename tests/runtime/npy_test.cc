@@ -27,7 +27,7 @@ std::string Refusal(const std::string& header, const std::string& elements = "")
 
 }  // namespace
 
-TEST_CASE("every type that numpy wrote is read and written back byte for byte", "[npy]") {
+TEST_CASE("every type that numpy wrote is read and written back byte for byte", "[runtime][npy]") {
   constexpr int kNumbers[] = {1, 2, 3, 100, 5, 6};
   constexpr int kBools[] = {1, 0, 1, 0, 1, 1};
   for (const NumpySample& sample : kNumpyMatrices) {
@@ -45,14 +45,14 @@ TEST_CASE("every type that numpy wrote is read and written back byte for byte", 
   }
 }
 
-TEST_CASE("Fortran order is transposed on reading", "[npy]") {
+TEST_CASE("Fortran order is transposed on reading", "[runtime][npy]") {
   StatusOr<Tensor> tensor = ParseNpy(AsBytes(kNumpyFortranOrder));
   REQUIRE(tensor.ok());
   CHECK(tensor->shape == std::vector<int64_t>{2, 3, 4});
   for (int i = 0; i < 24; ++i) CHECK(ElementAsInt(*tensor, i) == i);
 }
 
-TEST_CASE("scalars, empty arrays and format version 2 are read", "[npy]") {
+TEST_CASE("scalars, empty arrays and format version 2 are read", "[runtime][npy]") {
   StatusOr<Tensor> scalar = ParseNpy(AsBytes(kNumpyScalar));
   REQUIRE(scalar.ok());
   CHECK(scalar->shape.empty());
@@ -66,7 +66,7 @@ TEST_CASE("scalars, empty arrays and format version 2 are read", "[npy]") {
   CHECK(ElementAsInt(*version2, 0) == 7);
 }
 
-TEST_CASE("a tensor survives the way through a file", "[npy]") {
+TEST_CASE("a tensor survives the way through a file", "[runtime][npy]") {
   auto folder = std::filesystem::temp_directory_path() / "tcc_npy_test";
   std::filesystem::create_directories(folder);
   Tensor tensor = MakeZeroTensor(kFloat32, {3, 1, 5});
@@ -85,7 +85,8 @@ TEST_CASE("a tensor survives the way through a file", "[npy]") {
   std::filesystem::remove_all(folder);
 }
 
-TEST_CASE("writing refuses types that numpy lacks and folders that are not there", "[npy]") {
+TEST_CASE("writing refuses types that numpy lacks and folders that are not there",
+          "[runtime][npy]") {
   Tensor tensor = MakeZeroTensor(DType(DTypeCode::kFloat8E5M2), {2});
   CHECK(Message(NpyBytes(tensor).status()) == "npy: NumPy has no type for f8e5m2");
   Status status = WriteNpy(MakeZeroTensor(kFloat32, {2}), "/nonexistent/x.npy");
@@ -96,7 +97,7 @@ TEST_CASE("writing refuses types that numpy lacks and folders that are not there
   CHECK(Message(ReadNpy("/dev/null").status()) == "'/dev/null' is not a regular file");
 }
 
-TEST_CASE("hostile headers are refused with the reason", "[npy]") {
+TEST_CASE("hostile headers are refused with the reason", "[runtime][npy]") {
   const std::string tail = ", 'fortran_order': False, 'shape': (1,)}";
   CHECK(Refusal("{'descr': '>i4'" + tail) ==
         "npy: element type '>i4' is big-endian; expected little-endian");
@@ -118,7 +119,7 @@ TEST_CASE("hostile headers are refused with the reason", "[npy]") {
         "shape 4611686018427387904x4 has more elements than fit 64 bits");
 }
 
-TEST_CASE("no malformed header is accepted", "[npy]") {
+TEST_CASE("no malformed header is accepted", "[runtime][npy]") {
   const std::string head = "{'descr': '|i1', 'fortran_order': False, 'shape': ";
   for (const std::string& header :
        std::vector<std::string>{"",
@@ -157,7 +158,7 @@ TEST_CASE("no malformed header is accepted", "[npy]") {
         "npy: a bool is neither 0 nor 1");
 }
 
-TEST_CASE("truncated and mutated files never crash the reader", "[npy]") {
+TEST_CASE("truncated and mutated files never crash the reader", "[runtime][npy]") {
   std::string file(kNumpyMatrices[10].file);
   for (size_t length = 0; length < file.size(); ++length) {
     std::string_view cut = std::string_view(file).substr(0, length);

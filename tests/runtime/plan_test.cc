@@ -54,7 +54,7 @@ Plan RichPlan() {
 
 }  // namespace
 
-TEST_CASE("a plan of every instruction survives encoding", "[plan]") {
+TEST_CASE("a plan of every instruction survives encoding", "[runtime][plan]") {
   Plan plan = RichPlan();
   Artefact artefact = SampleArtefact();
   CHECK(VerifyPlan(plan, artefact.metadata, 16).ok());
@@ -85,7 +85,7 @@ else
 )");
 }
 
-TEST_CASE("indices that name nothing are refused", "[plan]") {
+TEST_CASE("indices that name nothing are refused", "[runtime][plan]") {
   CHECK(Refusal([](Plan& plan) { plan.body[0] = {PlanCall{1, {0, 1, 2}, {}}}; }) ==
         "plan calls kernel 1; there are 1");
   CHECK(Refusal([](Plan& plan) { plan.body[0] = {PlanCall{0, {0, 1, 4}, {}}}; }) ==
@@ -104,7 +104,7 @@ TEST_CASE("indices that name nothing are refused", "[plan]") {
         "plan: buffer 2: size expression reads variable 0; there are 0");
 }
 
-TEST_CASE("extents outside their memory are refused", "[plan]") {
+TEST_CASE("extents outside their memory are refused", "[runtime][plan]") {
   for (size_t buffer = 0; buffer < 4; ++buffer) {
     INFO("buffer " << buffer);
     for (int64_t offset : {int64_t{1000}, int64_t{-1}, INT64_MAX, INT64_MIN}) {
@@ -122,7 +122,7 @@ TEST_CASE("extents outside their memory are refused", "[plan]") {
         "plan: buffer 2: 16 bytes at 0 do not lie within 8 bytes");
 }
 
-TEST_CASE("tensors of another size than the plan was made for are refused", "[plan]") {
+TEST_CASE("tensors of another size than the plan was made for are refused", "[runtime][plan]") {
   for (bool input : {true, false}) {
     Artefact artefact = SampleArtefact();
     TensorInfo& info = (input ? artefact.metadata.inputs : artefact.metadata.outputs)[0];
@@ -137,7 +137,7 @@ TEST_CASE("tensors of another size than the plan was made for are refused", "[pl
   }
 }
 
-TEST_CASE("copies must fit and may not write what is read-only", "[plan]") {
+TEST_CASE("copies must fit and may not write what is read-only", "[runtime][plan]") {
   CHECK(Refusal([](Plan& plan) { plan.buffers[2].bytes = 8; }) ==
         "plan copies buffer 2 of 8 bytes to buffer 3 of 16");
   CHECK(Refusal([](Plan& plan) { plan.body[1] = {PlanCopy{2, 1}}; }) ==
@@ -146,7 +146,7 @@ TEST_CASE("copies must fit and may not write what is read-only", "[plan]") {
         "plan copies to buffer 0, which is read-only");
 }
 
-TEST_CASE("loops and branches are checked", "[plan]") {
+TEST_CASE("loops and branches are checked", "[runtime][plan]") {
   auto refusal = [](const std::function<void(Plan&)>& change) {
     Plan plan = RichPlan();
     change(plan);
@@ -173,7 +173,7 @@ TEST_CASE("loops and branches are checked", "[plan]") {
         "plan reads buffer 2 of 16 bytes as a scalar of 1");
 }
 
-TEST_CASE("nesting is bounded when a plan is read and when it is verified", "[plan]") {
+TEST_CASE("nesting is bounded when a plan is read and when it is verified", "[runtime][plan]") {
   Artefact artefact = SampleArtefact();
   artefact.plan.counters = 64;
   artefact.plan.body = {Nested(64)};
@@ -185,7 +185,7 @@ TEST_CASE("nesting is bounded when a plan is read and when it is verified", "[pl
   CHECK_FALSE(Verify(artefact).ok());
 }
 
-TEST_CASE("unknown instructions are refused with their place", "[plan]") {
+TEST_CASE("unknown instructions are refused with their place", "[runtime][plan]") {
   Plan plan = SampleArtefact().plan;
   plan.body = {{PlanCopy{2, 3}}};
   std::vector<uint8_t> bytes = PlanBytes(plan);
@@ -196,7 +196,7 @@ TEST_CASE("unknown instructions are refused with their place", "[plan]") {
   CHECK(Message(ParsePlan(bytes).status()).starts_with("plan has unknown instruction 4 at byte "));
 }
 
-TEST_CASE("mutated and truncated plans are refused or verify, and never crash", "[plan]") {
+TEST_CASE("mutated and truncated plans are refused or verify, and never crash", "[runtime][plan]") {
   const std::vector<uint8_t> bytes = PlanBytes(RichPlan());
   const Metadata metadata = SampleArtefact().metadata;
   for (size_t length = 0; length < bytes.size(); ++length) {

@@ -64,7 +64,8 @@ SizeExpr Code(std::vector<SizeInstruction> code) {
 
 }  // namespace
 
-TEST_CASE("size expressions evaluate like real arithmetic and survive encoding", "[size]") {
+TEST_CASE("size expressions evaluate like real arithmetic and survive encoding",
+          "[runtime][size]") {
   Random random(3);
   int without_value = 0;
   for (int i = 0; i < 5000; ++i) {
@@ -89,7 +90,7 @@ TEST_CASE("size expressions evaluate like real arithmetic and survive encoding",
   CHECK(without_value > 100);
 }
 
-TEST_CASE("constants fold and say so", "[size]") {
+TEST_CASE("constants fold and say so", "[runtime][size]") {
   SizeExpr expr = Combine(SizeOp::kMul, SizeExpr(6), SizeExpr(7));
   CHECK(expr == SizeExpr(42));
   CHECK(expr.AsConstant() == 42);
@@ -99,7 +100,7 @@ TEST_CASE("constants fold and say so", "[size]") {
   CHECK(ToString(Combine(SizeOp::kCeilDiv, sum, SizeExpr(16)), names) == "ceildiv((N + 1), 16)");
 }
 
-TEST_CASE("overflow and bad divisors have no value", "[size]") {
+TEST_CASE("overflow and bad divisors have no value", "[runtime][size]") {
   SizeExpr v = SizeExpr::Variable(0);
   const int64_t largest[] = {INT64_MAX}, smallest[] = {INT64_MIN}, zero[] = {0};
   CHECK_FALSE(Evaluate(Combine(SizeOp::kAdd, v, SizeExpr(1)), largest).ok());
@@ -110,7 +111,7 @@ TEST_CASE("overflow and bad divisors have no value", "[size]") {
   CHECK(*Evaluate(Combine(SizeOp::kCeilDiv, v, SizeExpr(1)), largest) == INT64_MAX);
 }
 
-TEST_CASE("malformed code is refused", "[size]") {
+TEST_CASE("malformed code is refused", "[runtime][size]") {
   CHECK_FALSE(CheckSizeExpr(Code({}), 1).ok());
   CHECK_FALSE(CheckSizeExpr(Code({{SizeOp::kAdd, 0}}), 1).ok());
   CHECK_FALSE(CheckSizeExpr(Code({{SizeOp::kConst, 1}, {SizeOp::kAdd, 0}}), 1).ok());

@@ -83,7 +83,7 @@ class NoThreads {
 
 }  // namespace
 
-TEST_CASE("a pool of more threads than CPUs is right and pins none of them", "[threads]") {
+TEST_CASE("a pool of more threads than CPUs is right and pins none of them", "[runtime][threads]") {
   std::vector<int> cpus = AllowedCpus();
   for (int threads = 1; threads <= 8; ++threads) {
     INFO(threads << " threads on " << cpus.size() << " CPUs");
@@ -95,7 +95,8 @@ TEST_CASE("a pool of more threads than CPUs is right and pins none of them", "[t
   }
 }
 
-TEST_CASE("a pool is the caller alone where the system has no thread for it", "[threads]") {
+TEST_CASE("a pool is the caller alone where the system has no thread for it",
+          "[runtime][threads]") {
   std::optional<ThreadPool> pool;
   {
     NoThreads no_threads;
@@ -108,7 +109,7 @@ TEST_CASE("a pool is the caller alone where the system has no thread for it", "[
 
 // The limits of a sanitizer's address space are its own.
 #ifndef __SANITIZE_ADDRESS__
-TEST_CASE("a pool goes on with the threads that it got", "[threads]") {
+TEST_CASE("a pool goes on with the threads that it got", "[runtime][threads]") {
   // Stacks take 8 MiB each, or what the limit of stacks says.
   std::string problem = InChild([] {
     if (!LimitMemoryTo(MemoryInUse() + (int64_t{100} << 20))) return "no limit can be set";
@@ -122,7 +123,7 @@ TEST_CASE("a pool goes on with the threads that it got", "[threads]") {
 }
 #endif
 
-TEST_CASE("work is all done by the threads that can be made", "[threads]") {
+TEST_CASE("work is all done by the threads that can be made", "[runtime][threads]") {
   auto sum = [] {
     std::atomic<int> next{0}, total{0};
     RunOnThreads(4, [&] {
@@ -135,7 +136,7 @@ TEST_CASE("work is all done by the threads that can be made", "[threads]") {
   CHECK(sum() == 4950);
 }
 
-TEST_CASE("what a thread throws ends up with the caller", "[threads]") {
+TEST_CASE("what a thread throws ends up with the caller", "[runtime][threads]") {
   std::atomic<int> calls{0};
   std::vector<int> empty;
   CHECK_THROWS_AS(RunOnThreads(3,
@@ -147,7 +148,8 @@ TEST_CASE("what a thread throws ends up with the caller", "[threads]") {
   CHECK(calls == 3);
 }
 
-TEST_CASE("a forked child has workers of its own and its affinity stays", "[threads][fork]") {
+TEST_CASE("a forked child has workers of its own and its affinity stays",
+          "[runtime][threads][fork]") {
   std::vector<int> cpus = AllowedCpus();
   for (int threads : {static_cast<int>(cpus.size()), 3}) {
     auto pool = std::make_unique<ThreadPool>(ThreadPoolOptions{.threads = threads});
@@ -171,7 +173,7 @@ TEST_CASE("a forked child has workers of its own and its affinity stays", "[thre
 }
 
 TEST_CASE("a fork in the middle of another thread's loop leaves the child a pool",
-          "[threads][fork]") {
+          "[runtime][threads][fork]") {
   auto pool = std::make_unique<ThreadPool>(ThreadPoolOptions{.threads = 2});
   std::atomic<bool> stop{false}, looping{false};
   std::thread other([&] {
@@ -197,7 +199,8 @@ TEST_CASE("a fork in the middle of another thread's loop leaves the child a pool
   other.join();
 }
 
-TEST_CASE("a child that does not use the pool ends it without its workers", "[threads][fork]") {
+TEST_CASE("a child that does not use the pool ends it without its workers",
+          "[runtime][threads][fork]") {
   auto pool = std::make_unique<ThreadPool>(ThreadPoolOptions{.threads = 3});
   std::string problem = InChild([&] {
     pool.reset();
@@ -208,7 +211,7 @@ TEST_CASE("a child that does not use the pool ends it without its workers", "[th
   CHECK(WrongVisits(*pool) == 0);
 }
 
-TEST_CASE("ten thousand loops visit every index exactly once", "[threads]") {
+TEST_CASE("ten thousand loops visit every index exactly once", "[runtime][threads]") {
   for (int threads = 1; threads <= 4; ++threads) {
     ThreadPool pool({.threads = threads});
     CHECK(pool.threads() == threads);
@@ -222,7 +225,7 @@ TEST_CASE("ten thousand loops visit every index exactly once", "[threads]") {
   }
 }
 
-TEST_CASE("workers that sleep between loops wake up for them", "[threads]") {
+TEST_CASE("workers that sleep between loops wake up for them", "[runtime][threads]") {
   ThreadPool pool({.threads = 4, .spin_microseconds = 0});
   std::vector<int> cells(64);
   int64_t wrong = 0;
@@ -234,7 +237,7 @@ TEST_CASE("workers that sleep between loops wake up for them", "[threads]") {
 }
 
 // Two threads on one CPU would take turns while another CPU idles.
-TEST_CASE("a pool of all CPUs uses each of them wherever its caller is", "[threads]") {
+TEST_CASE("a pool of all CPUs uses each of them wherever its caller is", "[runtime][threads]") {
   std::vector<int> cpus = AllowedCpus();
   ThreadPool pool({.threads = static_cast<int>(cpus.size()), .spin_microseconds = 0});
   for (int home : cpus) {
@@ -260,7 +263,7 @@ TEST_CASE("a pool of all CPUs uses each of them wherever its caller is", "[threa
   REQUIRE(sched_setaffinity(0, sizeof(all), &all) == 0);
 }
 
-TEST_CASE("more than one thread takes part in a long loop", "[threads]") {
+TEST_CASE("more than one thread takes part in a long loop", "[runtime][threads]") {
   ThreadPool pool({.threads = 2});
   std::atomic<bool> both{false};
   // Each body waits for the other, which only ends if two threads run them at the same time.
@@ -276,7 +279,7 @@ TEST_CASE("more than one thread takes part in a long loop", "[threads]") {
   CHECK(both);
 }
 
-TEST_CASE("several callers at once each get their whole loop", "[threads]") {
+TEST_CASE("several callers at once each get their whole loop", "[runtime][threads]") {
   ThreadPool pool({.threads = 3});
   std::atomic<int64_t> wrong{0};
   std::vector<std::thread> callers;
@@ -292,7 +295,7 @@ TEST_CASE("several callers at once each get their whole loop", "[threads]") {
   CHECK(wrong == 0);
 }
 
-TEST_CASE("a loop inside a loop runs on the thread that meets it", "[threads]") {
+TEST_CASE("a loop inside a loop runs on the thread that meets it", "[runtime][threads]") {
   ThreadPool pool({.threads = 4});
   std::vector<std::atomic<int>> cells(100);
   std::atomic<int> strangers{0};
@@ -309,7 +312,7 @@ TEST_CASE("a loop inside a loop runs on the thread that meets it", "[threads]") 
   for (const std::atomic<int>& cell : cells) CHECK(cell == 1);
 }
 
-TEST_CASE("an empty loop calls nothing", "[threads]") {
+TEST_CASE("an empty loop calls nothing", "[runtime][threads]") {
   ThreadPool pool({.threads = 2});
   int calls = 0;
   pool.ParallelFor(0, [&](int64_t, int64_t) { ++calls; });
@@ -317,7 +320,8 @@ TEST_CASE("an empty loop calls nothing", "[threads]") {
   CHECK(calls == 0);
 }
 
-TEST_CASE("by default a pool has a thread for each CPU that the process may use", "[threads]") {
+TEST_CASE("by default a pool has a thread for each CPU that the process may use",
+          "[runtime][threads]") {
   std::vector<int> cpus = AllowedCpus();
   CHECK(ThreadPool().threads() == UsableCpus());
   std::thread([&] {
@@ -330,7 +334,7 @@ TEST_CASE("by default a pool has a thread for each CPU that the process may use"
   }).join();
 }
 
-TEST_CASE("scratch allocations are aligned, apart and reused", "[threads]") {
+TEST_CASE("scratch allocations are aligned, apart and reused", "[runtime][threads]") {
   Random random(2);
   std::vector<std::pair<uint8_t*, size_t>> live;
   int64_t clobbered = 0;

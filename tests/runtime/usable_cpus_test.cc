@@ -35,7 +35,7 @@ class Groups {
   fs::path folder_;
 };
 
-TEST_CASE("a quota of CPU time is rounded up to whole CPUs", "[cpus]") {
+TEST_CASE("a quota of CPU time is rounded up to whole CPUs", "[runtime][cpus]") {
   Groups groups;
   for (auto [text, cpus] : {std::pair{"150000 100000", 2},
                             {"100000 100000", 1},
@@ -48,7 +48,7 @@ TEST_CASE("a quota of CPU time is rounded up to whole CPUs", "[cpus]") {
   }
 }
 
-TEST_CASE("no quota is none, as is a file that cannot be read", "[cpus]") {
+TEST_CASE("no quota is none, as is a file that cannot be read", "[runtime][cpus]") {
   Groups groups;
   CHECK(groups.Quota("") == std::nullopt);
   CHECK(groups.Quota("0::/a\n") == std::nullopt);
@@ -63,7 +63,7 @@ TEST_CASE("no quota is none, as is a file that cannot be read", "[cpus]") {
   CHECK(groups.Quota("1:cpu:/\nsoup\n::\n") == std::nullopt);
 }
 
-TEST_CASE("the least quota of a group and those around it counts", "[cpus]") {
+TEST_CASE("the least quota of a group and those around it counts", "[runtime][cpus]") {
   Groups groups;
   groups.Write("a/cpu.max", "300000 100000");
   groups.Write("a/b/cpu.max", "max 100000");
@@ -75,7 +75,7 @@ TEST_CASE("the least quota of a group and those around it counts", "[cpus]") {
   CHECK(groups.Quota("0::/a/b\n") == 3);
 }
 
-TEST_CASE("version 1 has the quota in a folder of its controller", "[cpus]") {
+TEST_CASE("version 1 has the quota in a folder of its controller", "[runtime][cpus]") {
   Groups groups;
   groups.Write("cpu,cpuacct/docker/x/cpu.cfs_quota_us", "250000");
   groups.Write("cpu,cpuacct/docker/x/cpu.cfs_period_us", "100000");
@@ -86,7 +86,8 @@ TEST_CASE("version 1 has the quota in a folder of its controller", "[cpus]") {
   CHECK(groups.Quota("4:cpuacct,cpu:/y\n") == 1);
 }
 
-TEST_CASE("a container finds its quota at the mount, whatever its path on the host", "[cpus]") {
+TEST_CASE("a container finds its quota at the mount, whatever its path on the host",
+          "[runtime][cpus]") {
   Groups groups;
   groups.Write("cpu/cpu.cfs_quota_us", "100000");
   groups.Write("cpu/cpu.cfs_period_us", "100000");
@@ -95,7 +96,7 @@ TEST_CASE("a container finds its quota at the mount, whatever its path on the ho
   CHECK(groups.Quota("0::/system.slice/docker-0123456789ab.scope\n") == 2);
 }
 
-TEST_CASE("no more CPUs are usable than allowed", "[cpus]") {
+TEST_CASE("no more CPUs are usable than allowed", "[runtime][cpus]") {
   CHECK(UsableCpus() >= 1);
   CHECK(UsableCpus() <= static_cast<int>(AllowedCpus().size()));
 }

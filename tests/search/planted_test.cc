@@ -155,7 +155,7 @@ TEST_CASE("planted candidates get their status, and good ones among them are mea
 }
 
 // search_tests "[planted]"
-TEST_CASE("a hundred planted candidates of each kind", "[.][planted]") {
+TEST_CASE("a hundred planted candidates of each kind", "[search][.][planted]") {
   constexpr int kCount = 100;
   std::vector<std::string> warnings;
   std::unique_ptr<Measurer> measurer = OpenReal(warnings);

@@ -5,7 +5,7 @@
 
 using namespace tcc;
 
-TEST_CASE("every half survives the way to float and back", "[ir][dtype]") {
+TEST_CASE("every half survives the way to float and back", "[support][dtype]") {
   for (uint32_t bits = 0; bits < 0x10000; ++bits) {
     float value = HalfToFloat(static_cast<uint16_t>(bits));
     if (std::isnan(value)) continue;
@@ -13,7 +13,7 @@ TEST_CASE("every half survives the way to float and back", "[ir][dtype]") {
   }
 }
 
-TEST_CASE("halves and bfloat16 round to nearest even", "[ir][dtype]") {
+TEST_CASE("halves and bfloat16 round to nearest even", "[support][dtype]") {
   CHECK(FloatToHalf(2049.0f) == FloatToHalf(2048.0f));
   CHECK(FloatToHalf(2051.0f) == FloatToHalf(2052.0f));
   CHECK(HalfToFloat(FloatToHalf(65519.0f)) == 65504.0f);
@@ -24,7 +24,7 @@ TEST_CASE("halves and bfloat16 round to nearest even", "[ir][dtype]") {
   CHECK(BFloat16ToFloat(FloatToBFloat16(259.0f)) == 260.0f);
 }
 
-TEST_CASE("a data type's text parses back", "[ir][dtype]") {
+TEST_CASE("a data type's text parses back", "[support][dtype]") {
   for (const char* text : {"bool", "i8", "u64", "f16", "bf16", "f32", "f32x16", "i64x4"}) {
     INFO(text);
     REQUIRE(ParseDType(text));

@@ -38,7 +38,7 @@ Artefact ArtefactOf(const std::vector<Call>& calls, const std::string& numeric =
 const DevicePeaks kPeaks = {
     .fma_gflops = 100, .mma_gflops = {{"f16", 1000}, {"tf32", 600}}, .memory_gbytes = 10};
 
-TEST_CASE("a kernel is held against the peak of the instructions that it has", "[profile]") {
+TEST_CASE("a kernel is held against the peak of the instructions that it has", "[cli][profile]") {
   KernelInfo plain{"plain", {}, 1'000'000'000};
   KernelInfo half = plain, rounded = plain, unknown = plain;
   half.statistics = {{"mma_f16", 4}, {"tensor_instructions", 4}};
@@ -64,7 +64,7 @@ TEST_CASE("a kernel is held against the peak of the instructions that it has", "
   CHECK(bounds[1].of == "f16 mma");
 }
 
-TEST_CASE("a kernel that moves more than it computes is held against memory", "[profile]") {
+TEST_CASE("a kernel that moves more than it computes is held against memory", "[cli][profile]") {
   KernelInfo adds{"adds", {}, 1'000'000}, copies{"copies", {}, 0};
   Artefact artefact = ArtefactOf({{adds, {400'000'000, 600'000'000}}, {copies, {100}}});
   std::vector<KernelBound> bounds = BoundsOf(artefact, kPeaks);
@@ -80,7 +80,8 @@ TEST_CASE("a kernel that moves more than it computes is held against memory", "[
   CHECK(bounds[1].of.empty());
 }
 
-TEST_CASE("a buffer that a call names twice is moved once, and calls are averaged", "[profile]") {
+TEST_CASE("a buffer that a call names twice is moved once, and calls are averaged",
+          "[cli][profile]") {
   Artefact artefact = ArtefactOf({{{"k", {}, 1}, {10, 20}}});
   artefact.plan.buffers.push_back(Buffer(100));
   PlanCall again;
@@ -104,7 +105,8 @@ Artefact CompiledText(const std::string& text) {
   return *std::move(artefact);
 }
 
-TEST_CASE("of a table from which rows are gathered these rows count, not the table", "[profile]") {
+TEST_CASE("of a table from which rows are gathered these rows count, not the table",
+          "[cli][profile]") {
   Artefact artefact = CompiledText(R"(graph embedding {
   input table: f32[200000x64]
   input rows: i64[8]
@@ -119,7 +121,7 @@ TEST_CASE("of a table from which rows are gathered these rows count, not the tab
 }
 
 TEST_CASE("of a buffer that a window or a product reads often each element counts once",
-          "[profile]") {
+          "[cli][profile]") {
   Artefact product = CompiledText(R"(graph product {
   input a: f32[30x50]
   input b: f32[50x40]

@@ -77,7 +77,7 @@ std::vector<std::string> SymbolsOf(const Network& network, std::vector<size_t>& 
   return symbols;
 }
 
-TEST_CASE("CUPTI's records become the calls of a run", "[profile]") {
+TEST_CASE("CUPTI's records become the calls of a run", "[cli][profile]") {
   Network network("sm_86");
   std::vector<size_t> launches;
   std::vector<std::string> symbols = SymbolsOf(network, launches);
@@ -110,7 +110,7 @@ TEST_CASE("CUPTI's records become the calls of a run", "[profile]") {
 }
 
 TEST_CASE("where CUPTI is missing or refuses, kernels are timed by events and it is said why",
-          "[profile]") {
+          "[cli][profile]") {
   Network network("sm_86");
   {
     Variable library("TCC_CUPTI", "/nowhere/libcupti.so");
@@ -132,7 +132,7 @@ TEST_CASE("where CUPTI is missing or refuses, kernels are timed by events and it
 }
 
 TEST_CASE("a run under counters says of each kernel what its launches read, wrote and used",
-          "[profile]") {
+          "[cli][profile]") {
   Network network("sm_86");
   std::vector<size_t> launches;
   std::vector<std::string> symbols = SymbolsOf(network, launches);
@@ -168,7 +168,8 @@ TEST_CASE("a run under counters says of each kernel what its launches read, wrot
   CHECK(trace["traceEvents"][0]["args"].contains("occupancy_percent"));
 }
 
-TEST_CASE("where counters are not allowed it is said what it takes, and times stay", "[profile]") {
+TEST_CASE("where counters are not allowed it is said what it takes, and times stay",
+          "[cli][profile]") {
   Network network("sm_86");
   Variable library("TCC_CUPTI", TCC_FAKE_CUPTI);
   Profile profile = network.Profiled(1).value();
@@ -215,7 +216,7 @@ TEST_CASE("where counters are not allowed it is said what it takes, and times st
   CHECK(profile.counters_missing == "cuptiDeviceGetChipName fails: NO_PERMISSION (15)");
 }
 
-TEST_CASE("counters of another number of launches than were made are not taken", "[profile]") {
+TEST_CASE("counters of another number of launches than were made are not taken", "[cli][profile]") {
   Network network("sm_86");
   Variable library("TCC_CUPTI", TCC_FAKE_CUPTI), counted("TCC_FAKE_LAUNCHES", "1");
   Profile profile = network.Profiled(1).value();
@@ -225,7 +226,7 @@ TEST_CASE("counters of another number of launches than were made are not taken",
   CHECK(profile.counters.empty());
 }
 
-TEST_CASE("a share of nothing in one launch leaves the mean to the others", "[profile]") {
+TEST_CASE("a share of nothing in one launch leaves the mean to the others", "[cli][profile]") {
   Network network("sm_86");
   std::vector<size_t> launches;
   std::vector<std::string> symbols = SymbolsOf(network, launches);
@@ -254,7 +255,8 @@ TEST_CASE("a share of nothing in one launch leaves the mean to the others", "[pr
   }
 }
 
-TEST_CASE("a kernel of an empty grid is no launch that counters are expected of", "[profile]") {
+TEST_CASE("a kernel of an empty grid is no launch that counters are expected of",
+          "[cli][profile]") {
   StatusOr<Graph> graph = ParseGraph(R"(graph partly_empty {
   input nothing: f32[0x5]
   input x: f32[6x5]
@@ -278,7 +280,7 @@ TEST_CASE("a kernel of an empty grid is no launch that counters are expected of"
 }
 
 TEST_CASE("a grid that a size of 0 makes empty is no launch that counters are expected of",
-          "[profile]") {
+          "[cli][profile]") {
   Executor executor = test::Made(test::DynamicArtefact());
   Variable library("TCC_CUPTI", TCC_FAKE_CUPTI);
   for (int64_t size : {0, 3}) {
@@ -294,7 +296,7 @@ TEST_CASE("a grid that a size of 0 makes empty is no launch that counters are ex
   }
 }
 
-TEST_CASE("a model without launches has no counters, and it is said so", "[profile]") {
+TEST_CASE("a model without launches has no counters, and it is said so", "[cli][profile]") {
   Network network("sm_86");
   Profile profile = network.Profiled(1).value();
   profile.runs = {{}};
@@ -302,7 +304,7 @@ TEST_CASE("a model without launches has no counters, and it is said so", "[profi
   CHECK(profile.counters_missing == "the model launches no kernel");
 }
 
-TEST_CASE("a CPU has no counters, and a CUPTI without them is named", "[profile]") {
+TEST_CASE("a CPU has no counters, and a CUPTI without them is named", "[cli][profile]") {
   Network cpu("native");
   Profile profile = cpu.Profiled(1).value();
   REQUIRE(cpu.Count(profile).ok());
@@ -315,7 +317,7 @@ TEST_CASE("a CPU has no counters, and a CUPTI without them is named", "[profile]
 }
 
 TEST_CASE("on a CPU every call is timed, and the trace has them as they followed each other",
-          "[profile]") {
+          "[cli][profile]") {
   Network network("native");
   StatusOr<Profile> profile = network.Profiled(4);
   REQUIRE(profile.ok());

@@ -11,7 +11,8 @@ namespace {
 
 using Values = std::vector<double>;
 
-TEST_CASE("an access beyond its tensor, into the arena's next one, is found", "[cuda_bounds]") {
+TEST_CASE("an access beyond its tensor, into the arena's next one, is found",
+          "[codegen_cuda][cuda_bounds]") {
   Artefact artefact = DynamicArtefact();
   const SizeExpr n = SizeExpr::Variable(0), one_more = Combine(SizeOp::kAdd, n, 1);
   Plan& plan = artefact.plan;
@@ -40,7 +41,7 @@ TEST_CASE("an access beyond its tensor, into the arena's next one, is found", "[
 }
 
 TEST_CASE("an element that the second run leaves unwritten does not keep the first run's value",
-          "[cuda_bounds]") {
+          "[codegen_cuda][cuda_bounds]") {
   // All 5 of 5, but only 3 of 4.
   SizeExpr count = Combine(SizeOp::kFloorDiv, SizeExpr::Variable(0), 5);
   count = Combine(SizeOp::kAdd, Combine(SizeOp::kMul, count, 2), 3);
@@ -57,7 +58,7 @@ TEST_CASE("an element that the second run leaves unwritten does not keep the fir
 }
 
 TEST_CASE("a part that another kernel wrote survives the kernel that writes the rest",
-          "[cuda_bounds]") {
+          "[codegen_cuda][cuda_bounds]") {
   Artefact artefact = DynamicArtefact();
   Plan& plan = artefact.plan;
   plan.arena_bytes = 16;
@@ -70,7 +71,8 @@ TEST_CASE("a part that another kernel wrote survives the kernel that writes the 
   }
 }
 
-TEST_CASE("a write into a red zone that no check saw fails its launch", "[cuda_bounds]") {
+TEST_CASE("a write into a red zone that no check saw fails its launch",
+          "[codegen_cuda][cuda_bounds]") {
   Artefact artefact = DynamicArtefact();
   StatusOr<GpuProgram> program = ParseGpuProgram(artefact.kernels.bytes);
   REQUIRE(program.ok());

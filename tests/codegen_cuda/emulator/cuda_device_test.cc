@@ -23,7 +23,7 @@ int64_t Calls(const std::string& name) {
 TEST_CASE(
     "an artefact for a GPU runs through the driver and is launched as a graph from the third "
     "run on",
-    "[cuda_device]") {
+    "[codegen_cuda][cuda_device]") {
   {
     Executor executor = Made(ScaleReverseArtefact());
     for (int run = 0; run < 4; ++run) {
@@ -43,7 +43,8 @@ TEST_CASE(
   CHECK(emulator::LiveDriverObjects() == none);
 }
 
-TEST_CASE("a GPU model with a free dimension runs at every size, none included", "[cuda_device]") {
+TEST_CASE("a GPU model with a free dimension runs at every size, none included",
+          "[codegen_cuda][cuda_device]") {
   Executor executor = Made(DynamicArtefact());
   for (int64_t n : {3, 4096, 4096, 4096, 0, 0, 129, 128, 3, 3, 3, 3}) {
     Values x(static_cast<size_t>(n)), y(x);
@@ -83,7 +84,7 @@ std::shared_ptr<const Device> MakeWatched(const DeviceOptions&) {
 }
 
 TEST_CASE("memory that grows is taken from a pool in the order of the stream, without waiting",
-          "[cuda_device]") {
+          "[codegen_cuda][cuda_device]") {
   static constexpr DeviceRow kWatched[] = {{"cuda", MakeWatched}};
   used_streams.clear();
   {
@@ -125,7 +126,7 @@ std::shared_ptr<const Device> MakeWithoutPools(const DeviceOptions&) {
 }
 
 TEST_CASE("on a device without memory pools runs go through the device's own memory",
-          "[cuda_device]") {
+          "[codegen_cuda][cuda_device]") {
   static constexpr DeviceRow kPlain[] = {{"cuda", MakeWithoutPools}};
   emulator::RecordDriverCalls();
   {
@@ -146,7 +147,8 @@ TEST_CASE("on a device without memory pools runs go through the device's own mem
   }));
 }
 
-TEST_CASE("loops on a GPU read their trip count and condition back", "[cuda_device]") {
+TEST_CASE("loops on a GPU read their trip count and condition back",
+          "[codegen_cuda][cuda_device]") {
   Executor executor = Made(LoopArtefact());
   for (int64_t most : {-3, 0, 1, 3, 12, 100}) {
     for (double start : {0.0, 7.0, 900.0}) {
@@ -167,7 +169,8 @@ TEST_CASE("loops on a GPU read their trip count and condition back", "[cuda_devi
   }
 }
 
-TEST_CASE("a copy onto an overlapping buffer goes through memory apart", "[cuda_device]") {
+TEST_CASE("a copy onto an overlapping buffer goes through memory apart",
+          "[codegen_cuda][cuda_device]") {
   Artefact artefact = DynamicArtefact();
   // y[i] = x[i - 1] for i >= 1: the arena's values move up by one before they are counted.
   SizeExpr n = SizeExpr::Variable(0), bytes = Combine(SizeOp::kMul, n, 4);
@@ -181,7 +184,8 @@ TEST_CASE("a copy onto an overlapping buffer goes through memory apart", "[cuda_
   }
 }
 
-TEST_CASE("the call hook gets a GPU's times for every kernel in order", "[cuda_device]") {
+TEST_CASE("the call hook gets a GPU's times for every kernel in order",
+          "[codegen_cuda][cuda_device]") {
   Executor executor = Made(ScaleReverseArtefact());
   std::vector<size_t> kernels;
   double seconds = 0;
@@ -224,7 +228,8 @@ struct DriverUser {
   }
 };
 
-TEST_CASE("a model runs in a caller's stream on a caller's memory of the device", "[cuda_device]") {
+TEST_CASE("a model runs in a caller's stream on a caller's memory of the device",
+          "[codegen_cuda][cuda_device]") {
   {
     DriverUser user;
     Executor executor = Made(ScaleReverseArtefact());
@@ -257,7 +262,7 @@ TEST_CASE("a model runs in a caller's stream on a caller's memory of the device"
 }
 
 TEST_CASE("a stream or memory of another device's, or of none, is refused with both named",
-          "[cuda_device]") {
+          "[codegen_cuda][cuda_device]") {
   DriverUser user;
   Executor executor = Made(ScaleReverseArtefact());
   const Tensor input = user.At(0), output = user.At(32);
@@ -302,7 +307,7 @@ Status EnqueueCounts(Executor& executor, const DriverUser& user, int64_t n) {
 }
 
 TEST_CASE("memory that grows is given back after the work in the caller's stream",
-          "[cuda_device]") {
+          "[codegen_cuda][cuda_device]") {
   static constexpr DeviceRow kWatched[] = {{"cuda", MakeWatched}};
   DriverUser user;
   StatusOr<Module> module =
@@ -326,7 +331,7 @@ TEST_CASE("memory that grows is given back after the work in the caller's stream
 }
 
 TEST_CASE("on a device without memory pools memory grows after the work that uses it",
-          "[cuda_device]") {
+          "[codegen_cuda][cuda_device]") {
   static constexpr DeviceRow kPlain[] = {{"cuda", MakeWithoutPools}};
   DriverUser user;
   StatusOr<Module> module =
@@ -350,7 +355,7 @@ bool WaitedAfter(const std::string& name) {
 }
 
 TEST_CASE("a run whose largest workspace finds no memory launches nothing and leaves nothing going",
-          "[cuda_device]") {
+          "[codegen_cuda][cuda_device]") {
   DriverUser user;
   Artefact artefact = ScaleReverseArtefact();
   StatusOr<GpuProgram> program = ParseGpuProgram(artefact.kernels.bytes);
@@ -369,7 +374,7 @@ TEST_CASE("a run whose largest workspace finds no memory launches nothing and le
   }
 }
 
-TEST_CASE("a run that fails midway has ended when that is told", "[cuda_device]") {
+TEST_CASE("a run that fails midway has ended when that is told", "[codegen_cuda][cuda_device]") {
   DriverUser user;
   Artefact artefact = ScaleReverseArtefact();
   artefact.plan.body[1] = {PlanCall{0, {0, 1}, {4}}};
@@ -385,7 +390,8 @@ TEST_CASE("a run that fails midway has ended when that is told", "[cuda_device]"
   CHECK(WaitedAfter("cuLaunchKernel"));
 }
 
-TEST_CASE("a stream that is being captured is refused, and its capture goes on", "[cuda_device]") {
+TEST_CASE("a stream that is being captured is refused, and its capture goes on",
+          "[codegen_cuda][cuda_device]") {
   DriverUser user;
   Executor executor = Made(ScaleReverseArtefact());
   const Tensor input = user.At(0), output = user.At(32);
@@ -406,7 +412,8 @@ TEST_CASE("a stream that is being captured is refused, and its capture goes on",
   }
 }
 
-TEST_CASE("what records nothing itself may be captured once its memory is there", "[cuda_device]") {
+TEST_CASE("what records nothing itself may be captured once its memory is there",
+          "[codegen_cuda][cuda_device]") {
   DriverUser user;
   Executor executor = Made(ScaleReverseArtefact());
   executor.set_recording(false);
@@ -420,7 +427,7 @@ TEST_CASE("what records nothing itself may be captured once its memory is there"
   CHECK(user.driver.cuGraphDestroy(graph) == kCudaSuccess);
 }
 
-TEST_CASE("memory does not grow inside a capture, which goes on", "[cuda_device]") {
+TEST_CASE("memory does not grow inside a capture, which goes on", "[codegen_cuda][cuda_device]") {
   DriverUser user;
   Executor executor = Made(DynamicArtefact());
   executor.set_recording(false);
@@ -439,7 +446,7 @@ TEST_CASE("memory does not grow inside a capture, which goes on", "[cuda_device]
   CHECK(EnqueueCounts(executor, user, 8).ok());
 }
 
-TEST_CASE("a caller's stream may be the default one", "[cuda_device]") {
+TEST_CASE("a caller's stream may be the default one", "[codegen_cuda][cuda_device]") {
   DriverUser user;
   const auto stream = std::bit_cast<CudaStreamHandle>(kCudaDefaultStream);
   Executor executor = Made(ScaleReverseArtefact());
@@ -456,7 +463,7 @@ TEST_CASE("a caller's stream may be the default one", "[cuda_device]") {
 }
 
 TEST_CASE("the default stream is refused while a stream that it waits for is captured",
-          "[cuda_device]") {
+          "[codegen_cuda][cuda_device]") {
   DriverUser user;
   const auto stream = std::bit_cast<CudaStreamHandle>(kCudaDefaultStream);
   Executor executor = Made(ScaleReverseArtefact());
@@ -482,7 +489,8 @@ TEST_CASE("the default stream is refused while a stream that it waits for is cap
   CHECK(user.driver.cuStreamDestroy_v2(apart) == kCudaSuccess);
 }
 
-TEST_CASE("inputs and outputs beyond the staging memory arrive whole", "[cuda_device]") {
+TEST_CASE("inputs and outputs beyond the staging memory arrive whole",
+          "[codegen_cuda][cuda_device]") {
   Artefact artefact = DynamicArtefact();
   artefact.metadata.shape_variables[0].high = 1 << 20;
   Executor executor = Made(std::move(artefact));
@@ -498,7 +506,7 @@ TEST_CASE("inputs and outputs beyond the staging memory arrive whole", "[cuda_de
   }
 }
 
-TEST_CASE("executors in several threads share a GPU program", "[cuda_device]") {
+TEST_CASE("executors in several threads share a GPU program", "[codegen_cuda][cuda_device]") {
   LoadOptions options{.pool = {}, .threads = 1, .devices = EmulatedDevices()};
   StatusOr<Module> module = Module::FromArtefact(ScaleReverseArtefact(), options);
   REQUIRE(module.ok());
@@ -518,7 +526,7 @@ TEST_CASE("executors in several threads share a GPU program", "[cuda_device]") {
 }
 
 TEST_CASE("a write into a red zone by nobody known is found when work is waited for",
-          "[cuda_device]") {
+          "[codegen_cuda][cuda_device]") {
   DriverUser user;
   auto* behind = std::bit_cast<uint8_t*>(user.memory) + 64;
   CHECK(user.driver.cuStreamSynchronize(user.stream) == kCudaSuccess);

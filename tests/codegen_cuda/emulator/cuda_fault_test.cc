@@ -267,7 +267,7 @@ std::string Complaint(const Baseline& baseline, const DriverFault& fault) {
 TEST_CASE(
     "an error at any call of the driver ends in a message, with everything given back and the "
     "executor fit for use",
-    "[cuda_fault]") {
+    "[codegen_cuda][cuda_fault]") {
   // A failed copy, a broken context, no memory, a lost device.
   const CudaResult kKinds[] = {kCudaInvalidValue, kCudaOutOfMemory, kCudaIllegalAddress,
                                kCudaDeviceUnavailable};
@@ -292,7 +292,7 @@ TEST_CASE(
 // All errors at all calls would take minutes. Each function's calls, of all scenarios, share the
 // errors evenly; every other error is sticky, for every function the other ones.
 TEST_CASE("every error of every function of the driver ends so, at one of the function's calls",
-          "[cuda_fault]") {
+          "[codegen_cuda][cuda_fault]") {
   std::vector<Baseline> baselines;
   for (auto* scenario : kScenarios) baselines.push_back(RunWithoutFaults(scenario));
   struct Call {
@@ -320,7 +320,7 @@ TEST_CASE("every error of every function of the driver ends so, at one of the fu
 }
 
 TEST_CASE("a run after one that found no memory does not replay what was forgotten",
-          "[cuda_fault]") {
+          "[codegen_cuda][cuda_fault]") {
   Artefact artefact = DynamicArtefact();
   // Of 300 on a tebibyte more.
   const SizeExpr hundreds = Combine(SizeOp::kFloorDiv, SizeExpr::Variable(0), 300);
@@ -335,7 +335,8 @@ TEST_CASE("a run after one that found no memory does not replay what was forgott
   }
 }
 
-TEST_CASE("every error of the driver has a name, and a code by what it means", "[cuda_fault]") {
+TEST_CASE("every error of the driver has a name, and a code by what it means",
+          "[codegen_cuda][cuda_fault]") {
   std::set<std::string> messages;
   for (CudaResult error : emulator::DriverErrors()) {
     emulator::RecordDriverCalls({.call = 0, .error = error});

@@ -25,7 +25,7 @@ Status Refusal(const std::function<void(Artefact&, GpuProgram&)>& change, int sm
   return MakeExecutor(std::move(artefact), sm).status();
 }
 
-TEST_CASE("kernels for another arch are refused with both named", "[cuda_device]") {
+TEST_CASE("kernels for another arch are refused with both named", "[codegen_cuda][cuda_device]") {
   Status status = Refusal([](Artefact&, GpuProgram&) {}, 75);
   CHECK(status.code() == absl::StatusCode::kUnavailable);
   CHECK(Message(status) ==
@@ -38,7 +38,8 @@ TEST_CASE("kernels for another arch are refused with both named", "[cuda_device]
         })).starts_with("the kernels are for sm_80a; device 2 (emulated sm_86, sm_86)"));
 }
 
-TEST_CASE("a target is named that exists and whose code the device runs", "[cuda_device]") {
+TEST_CASE("a target is named that exists and whose code the device runs",
+          "[codegen_cuda][cuda_device]") {
   auto target_of = [](int sm) {
     CudaDeviceInfo device;
     device.sm = sm;
@@ -70,7 +71,7 @@ std::shared_ptr<const Device> MakeOfArch(const DeviceOptions&) {
 }
 
 TEST_CASE("a device that no target is named after is told which one to compile for",
-          "[cuda_device]") {
+          "[codegen_cuda][cuda_device]") {
   static constexpr DeviceRow kNewer[] = {{"cuda", MakeOfArch<120>}};
   static constexpr DeviceRow kBetween[] = {{"cuda", MakeOfArch<87>}};
   static constexpr DeviceRow kOlder[] = {{"cuda", MakeOfArch<70>}};
@@ -92,7 +93,7 @@ TEST_CASE("a device that no target is named after is told which one to compile f
                                               "it"));
 }
 
-TEST_CASE("an image is chosen by generation, suffix and PTX", "[cuda_device]") {
+TEST_CASE("an image is chosen by generation, suffix and PTX", "[codegen_cuda][cuda_device]") {
   using enum CudaImageChoice;
   CHECK(ChooseImage(86, 86, false, false) == kCode);
   CHECK(ChooseImage(89, 86, false, true) == kCode);
@@ -105,7 +106,7 @@ TEST_CASE("an image is chosen by generation, suffix and PTX", "[cuda_device]") {
   CHECK(ChooseImage(120, 100, false, false) == kNone);
 }
 
-TEST_CASE("bad GPU kernels are refused by name", "[cuda_device]") {
+TEST_CASE("bad GPU kernels are refused by name", "[codegen_cuda][cuda_device]") {
   auto refusal = [](const std::function<void(GpuProgram&)>& change) {
     return Message(Refusal([&](Artefact&, GpuProgram& program) { change(program); }));
   };
@@ -125,7 +126,8 @@ TEST_CASE("bad GPU kernels are refused by name", "[cuda_device]") {
         "kernels section has 1 kernels; the metadata has 2");
 }
 
-TEST_CASE("a plan that calls a GPU kernel with too little is refused", "[cuda_device]") {
+TEST_CASE("a plan that calls a GPU kernel with too little is refused",
+          "[codegen_cuda][cuda_device]") {
   Artefact artefact = ScaleReverseArtefact();
   artefact.plan.body = {{PlanCall{0, {0, 1}, {4}}}};
   Executor executor = Made(std::move(artefact));
@@ -133,7 +135,8 @@ TEST_CASE("a plan that calls a GPU kernel with too little is refused", "[cuda_de
         "scale_add: the plan passes 2 buffers and 1 shapes; the kernel takes 3 and 1");
 }
 
-TEST_CASE("activations that a GPU has no room for say how much is free", "[cuda_device]") {
+TEST_CASE("activations that a GPU has no room for say how much is free",
+          "[codegen_cuda][cuda_device]") {
   Artefact artefact = ScaleReverseArtefact();
   artefact.plan.arena_bytes = int64_t{1} << 40;
   Executor executor = Made(std::move(artefact));
@@ -146,7 +149,8 @@ TEST_CASE("activations that a GPU has no room for say how much is free", "[cuda_
         "CUDA_ERROR_OUT_OF_MEMORY (2): out of memory");
 }
 
-TEST_CASE("a kernel that fails on a GPU breaks its module, not the next one", "[cuda_device]") {
+TEST_CASE("a kernel that fails on a GPU breaks its module, not the next one",
+          "[codegen_cuda][cuda_device]") {
   const emulator::DriverObjects before = emulator::LiveDriverObjects();
   {
     Artefact artefact = ScaleReverseArtefact();
@@ -167,7 +171,7 @@ TEST_CASE("a kernel that fails on a GPU breaks its module, not the next one", "[
   CHECK(*RunOne(executor, {Floats({4}, {10, 20, 30, 40})}) == Values{56, 42, 28, 14});
 }
 
-TEST_CASE("a machine without a driver says where it was sought", "[cuda_device]") {
+TEST_CASE("a machine without a driver says where it was sought", "[codegen_cuda][cuda_device]") {
   REQUIRE(setenv("TCC_CUDA_DRIVER", "/nowhere/libcuda.so", 1) == 0);
   Status status = Module::FromArtefact(ScaleReverseArtefact(), {.pool = {}, .threads = 1}).status();
   CHECK(status.code() == absl::StatusCode::kUnavailable);
@@ -181,7 +185,7 @@ TEST_CASE("a machine without a driver says where it was sought", "[cuda_device]"
 }
 
 TEST_CASE("the emulated driver is opened by its path, and TCC_CUDA_DEVICE chooses a device",
-          "[cuda_device]") {
+          "[codegen_cuda][cuda_device]") {
   REQUIRE(setenv("TCC_CUDA_DRIVER", TCC_EMULATED_CUDA, 1) == 0);
   CHECK(OpenCudaDriver()->takes_notes);
   auto load = [](int ordinal) {

@@ -9,7 +9,8 @@
 namespace tcc::test {
 namespace {
 
-TEST_CASE("a kernel is timed as a graph of launches over rotated buffers", "[cuda_timing]") {
+TEST_CASE("a kernel is timed as a graph of launches over rotated buffers",
+          "[codegen_cuda][cuda_timing]") {
   LoadOptions options{.pool = {}, .threads = 1, .devices = EmulatedDevices()};
   StatusOr<Module> module = Module::FromArtefact(ScaleReverseArtefact(), options);
   REQUIRE(module.ok());
@@ -38,7 +39,7 @@ TEST_CASE("a kernel is timed as a graph of launches over rotated buffers", "[cud
 }
 
 TEST_CASE("work that cannot be captured is timed launch by launch, and the reason is told",
-          "[cuda_timing]") {
+          "[codegen_cuda][cuda_timing]") {
   StatusOr<std::shared_ptr<const CudaContext>> context =
       CudaContext::Open(emulator::EmulatedDriver(), emulator::EmulatedOrdinal(kSm));
   REQUIRE(context.ok());

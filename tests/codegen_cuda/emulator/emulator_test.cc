@@ -11,7 +11,8 @@
 namespace tcc::test {
 namespace {
 
-TEST_CASE("right kernels compute the exact result in every order of threads", "[cuda_emulator]") {
+TEST_CASE("right kernels compute the exact result in every order of threads",
+          "[codegen_cuda][cuda_emulator]") {
   for (const Kernel& kernel : {VectorAdd(), Transpose(), TiledMatmul(), RowSums(), Histogram(),
                                PipelinedMatmul(), VectorCopy()}) {
     INFO(kernel.name);
@@ -24,7 +25,8 @@ TEST_CASE("right kernels compute the exact result in every order of threads", "[
 }
 
 // Votes and atomics were the emulator's alone.
-TEST_CASE("the emulator's test kernels compile for GPUs as they stand", "[cuda_emulator][nvrtc]") {
+TEST_CASE("the emulator's test kernels compile for GPUs as they stand",
+          "[codegen_cuda][cuda_emulator][nvrtc]") {
   StatusOr<Nvrtc> nvrtc = Nvrtc::Open();
   if (!nvrtc.ok()) {
     WARN("skipped: nothing is compiled for a GPU: " << Message(nvrtc.status()));
@@ -41,7 +43,7 @@ TEST_CASE("the emulator's test kernels compile for GPUs as they stand", "[cuda_e
   }
 }
 
-TEST_CASE("half and bfloat16 round to nearest even", "[cuda_emulator]") {
+TEST_CASE("half and bfloat16 round to nearest even", "[codegen_cuda][cuda_emulator]") {
   const Kernel kernel = RoundTrip();
   std::vector<float> output;
   REQUIRE(Run(kernel, &output).ok());
@@ -73,7 +75,7 @@ Kernel With(Kernel kernel, std::string_view piece, std::string_view by) {
   return kernel;
 }
 
-TEST_CASE("an atomic addition that is not one is a race", "[cuda_emulator]") {
+TEST_CASE("an atomic addition that is not one is a race", "[codegen_cuda][cuda_emulator]") {
   CheckFound(With(Histogram(), "tcc_atomic_add(bins, (int)value, 1);",
                   "bins[(int)value] = bins[(int)value] + 1;"),
              {"bins[", "races with"});
@@ -81,7 +83,7 @@ TEST_CASE("an atomic addition that is not one is a race", "[cuda_emulator]") {
 }
 
 TEST_CASE("a removed barrier is a race that names the element and both threads",
-          "[cuda_emulator]") {
+          "[codegen_cuda][cuda_emulator]") {
   CheckFound(With(Transpose(), "tcc_barrier();", ""),
              {"kernel 'transpose'", "block (0, 0, 0)", "tile[", "races with thread 0"});
   CheckFound(With(TiledMatmul(), "tcc_barrier();  // filled", ""), {"_tile[", "races with"});
@@ -90,7 +92,8 @@ TEST_CASE("a removed barrier is a race that names the element and both threads",
   CheckFound(With(PipelinedMatmul(), "tcc_barrier();  // used", ""), {"_tile[", "thread 0"});
 }
 
-TEST_CASE("a removed or weaker wait is a copy that is used before it arrived", "[cuda_emulator]") {
+TEST_CASE("a removed or weaker wait is a copy that is used before it arrived",
+          "[codegen_cuda][cuda_emulator]") {
   CheckFound(With(PipelinedMatmul(), "tcc_async_wait<1>();", ""),
              {"_tile[", "asynchronous copy of thread", "not waited for"});
   CheckFound(With(PipelinedMatmul(), "tcc_async_wait<1>();", "tcc_async_wait<2>();"),
@@ -98,7 +101,7 @@ TEST_CASE("a removed or weaker wait is a copy that is used before it arrived", "
   CheckFound(With(PipelinedMatmul(), "tcc_async_commit();", ""), {"_tile[", "not waited for"});
 }
 
-TEST_CASE("a dropped guard is an access outside of the buffer", "[cuda_emulator]") {
+TEST_CASE("a dropped guard is an access outside of the buffer", "[codegen_cuda][cuda_emulator]") {
   CheckFound(With(VectorAdd(), "if (i < count)", ""),
              {"block (3, 0, 0), thread (232, 0, 0)", "[1000] is outside of its 1000 elements",
               "z[i] = x[i] + y[i];"});
@@ -108,7 +111,8 @@ TEST_CASE("a dropped guard is an access outside of the buffer", "[cuda_emulator]
              {"sum[3] is outside of its 3 elements"});
 }
 
-TEST_CASE("a vector access that is not aligned to its size is named", "[cuda_emulator]") {
+TEST_CASE("a vector access that is not aligned to its size is named",
+          "[codegen_cuda][cuda_emulator]") {
   CheckFound(With(VectorCopy(), "tcc_load_vector<4>(x, tcc_thread_x() * 4)",
                   "tcc_load_vector<4>(x, tcc_thread_x() * 3)"),
              {"thread (1, 0, 0)", "x[3] is misaligned", "12 above a multiple of 16"});
@@ -117,7 +121,8 @@ TEST_CASE("a vector access that is not aligned to its size is named", "[cuda_emu
       {"b_tile[1] is misaligned"});
 }
 
-TEST_CASE("a barrier that only some threads reach is a deadlock that names it", "[cuda_emulator]") {
+TEST_CASE("a barrier that only some threads reach is a deadlock that names it",
+          "[codegen_cuda][cuda_emulator]") {
   auto before_copying = [](std::string_view barriers) {
     constexpr char kCopy[] = "  tcc_store_vector(y, tcc_thread_x() * 4,";
     return With(VectorCopy(), kCopy, std::string(barriers) + kCopy);
@@ -130,7 +135,8 @@ TEST_CASE("a barrier that only some threads reach is a deadlock that names it", 
       {"thread (32, 0, 0), line 7", "divergent barrier: thread (0, 0, 0) waits at it in line 5"});
 }
 
-TEST_CASE("a barrier waits for all threads of a warp that is not full", "[cuda_emulator]") {
+TEST_CASE("a barrier waits for all threads of a warp that is not full",
+          "[codegen_cuda][cuda_emulator]") {
   // 80 threads turn a row round, the last 16 of them in a warp of their own.
   constexpr char kCopy[] =
       "  tcc_store_vector(y, tcc_thread_x() * 4, tcc_load_vector<4>(x, tcc_thread_x() * 4));\n";
@@ -154,7 +160,7 @@ TEST_CASE("a barrier waits for all threads of a warp that is not full", "[cuda_e
              {"deadlock: threads 0 to 78 at barrier in line 7, threads 79 to 79 ended"});
 }
 
-TEST_CASE("a shuffle that some lanes skip is named", "[cuda_emulator]") {
+TEST_CASE("a shuffle that some lanes skip is named", "[codegen_cuda][cuda_emulator]") {
   CheckFound(With(RowSums(), "sum += tcc_shuffle_xor<float>(sum, 4);",
                   "if (lane < 16) sum += tcc_shuffle_xor<float>(sum, 4);"),
              {"shuffle xor", "all its threads take part"});
@@ -163,7 +169,8 @@ TEST_CASE("a shuffle that some lanes skip is named", "[cuda_emulator]") {
              {"deadlock: threads 0 to 2 at ballot"});
 }
 
-TEST_CASE("a result that depends on the order of threads is named", "[cuda_emulator]") {
+TEST_CASE("a result that depends on the order of threads is named",
+          "[codegen_cuda][cuda_emulator]") {
   CheckFound(With(VectorCopy(), "tcc_store_vector(y, tcc_thread_x() * 4",
                   "tcc_store_vector(y, tcc_thread_x() / 2 * 4"),
              {"y[0], written in line 4, depends on the order of threads (forward, reverse)"});
@@ -174,7 +181,8 @@ Kernel With(Kernel kernel, emulator::BlockOrder order) {
   return kernel;
 }
 
-TEST_CASE("a block that reads what another of its launch writes is named", "[cuda_emulator]") {
+TEST_CASE("a block that reads what another of its launch writes is named",
+          "[codegen_cuda][cuda_emulator]") {
   using enum emulator::BlockOrder;
   const Kernel reads_before =
       With(VectorAdd(), "z[i] = x[i] + y[i];", "z[i] = x[i] + (i >= 256 ? z[i - 256] : y[i]);");
@@ -194,7 +202,7 @@ TEST_CASE("a block that reads what another of its launch writes is named", "[cud
 
 // Nothing of the global side of a copy was noted.
 TEST_CASE("a block that copies asynchronously what another of its launch writes is named",
-          "[cuda_emulator]") {
+          "[codegen_cuda][cuda_emulator]") {
   // From its neighbour's part of z, in whichever order the two run.
   Kernel kernel = With(VectorAdd(), "z[i] = x[i] + y[i];", R"(z[i] = x[i] + y[i];
     if (tcc_thread_x() == 0) {
@@ -218,7 +226,8 @@ TEST_CASE("a block that copies asynchronously what another of its launch writes 
   CHECK(output == kernel.expected);
 }
 
-TEST_CASE("two blocks of a launch that write one element are named", "[cuda_emulator]") {
+TEST_CASE("two blocks of a launch that write one element are named",
+          "[codegen_cuda][cuda_emulator]") {
   // With the same value, which no result shows.
   CheckFound(With(VectorAdd(), "z[i] = x[i] + y[i];", "z[i] = x[i] + y[i];\nz[0] = x[0] + y[0];"),
              {"block (1, 0, 0)", "z[0] is written by block number 0 of the same launch too"});
@@ -227,7 +236,8 @@ TEST_CASE("two blocks of a launch that write one element are named", "[cuda_emul
             .ok());
 }
 
-TEST_CASE("atomic updates of one element by several blocks are right", "[cuda_emulator]") {
+TEST_CASE("atomic updates of one element by several blocks are right",
+          "[codegen_cuda][cuda_emulator]") {
   Kernel kernel = With(VectorAdd(), "if (i < count) {\n    z[i] = x[i] + y[i];",
                        "if (i < count) {\n    tcc_atomic_add(z, 0, x[i]);");
   std::vector<float> output;
@@ -239,7 +249,7 @@ TEST_CASE("atomic updates of one element by several blocks are right", "[cuda_em
   CheckFound(kernel, {"block (3, 0, 0)", "z[0] is written by block number 2"});
 }
 
-TEST_CASE("blocks run backward compute the same", "[cuda_emulator]") {
+TEST_CASE("blocks run backward compute the same", "[codegen_cuda][cuda_emulator]") {
   for (const Kernel& kernel : {VectorAdd(), Transpose(), TiledMatmul(), PipelinedMatmul()}) {
     std::vector<float> output;
     REQUIRE(Run(With(kernel, emulator::BlockOrder::kReverse), &output).ok());
@@ -247,7 +257,8 @@ TEST_CASE("blocks run backward compute the same", "[cuda_emulator]") {
   }
 }
 
-TEST_CASE("blocks beyond those that run in all orders run once each", "[cuda_emulator]") {
+TEST_CASE("blocks beyond those that run in all orders run once each",
+          "[codegen_cuda][cuda_emulator]") {
   for (const Kernel& right : {VectorAdd(), Transpose(), TiledMatmul(), PipelinedMatmul()}) {
     Kernel kernel = right;
     kernel.blocks_in_all_orders = 1;
@@ -263,7 +274,8 @@ TEST_CASE("blocks beyond those that run in all orders run once each", "[cuda_emu
   CHECK(Run(kernel, &output).ok());
 }
 
-TEST_CASE("the blocks that run in all orders reach from the first to the last", "[cuda_emulator]") {
+TEST_CASE("the blocks that run in all orders reach from the first to the last",
+          "[codegen_cuda][cuda_emulator]") {
   // Only that block depends on the order of its threads.
   auto found = [](int block, int64_t chosen) {
     Kernel kernel = With(VectorAdd(), "z[i] = x[i] + y[i];",
@@ -278,7 +290,8 @@ TEST_CASE("the blocks that run in all orders reach from the first to the last", 
   CHECK((found(0, 4) && found(1, 4) && found(2, 4) && found(3, 4)));
 }
 
-TEST_CASE("a word of shared memory that two threads share by bytes is no race", "[cuda_emulator]") {
+TEST_CASE("a word of shared memory that two threads share by bytes is no race",
+          "[codegen_cuda][cuda_emulator]") {
   // Each thread writes and reads bytes of its own; then one reads its neighbour's.
   constexpr char kCopy[] = "  tcc_store_vector(y, tcc_thread_x() * 4,";
   const std::string bytes = std::string(R"(  TCC_SHARED(signed char, small, 64);
@@ -293,7 +306,7 @@ TEST_CASE("a word of shared memory that two threads share by bytes is no race", 
              {"small[1] races with thread 0, which read it in line 6"});
 }
 
-TEST_CASE("what is never written stays poison", "[cuda_emulator]") {
+TEST_CASE("what is never written stays poison", "[codegen_cuda][cuda_emulator]") {
   std::vector<float> output;
   Kernel kernel = With(VectorAdd(), "if (i < count)", "if (i < count - 1)");
   REQUIRE(Run(kernel, &output).ok());
@@ -307,7 +320,7 @@ TEST_CASE("what is never written stays poison", "[cuda_emulator]") {
   CHECK(output[1] == kernel.expected[1]);
 }
 
-TEST_CASE("a launch that does not fit the kernel is refused", "[cuda_emulator]") {
+TEST_CASE("a launch that does not fit the kernel is refused", "[codegen_cuda][cuda_emulator]") {
   std::vector<float> output;
   auto refused = [&](Kernel kernel) {
     Status status = Run(kernel, &output);
