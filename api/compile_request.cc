@@ -73,13 +73,11 @@ void Reporter::Log(LogLevel level, const std::string& message) {
 }
 
 void Reporter::EndStage(const std::string& next) {
-  Clock::time_point now = Clock::now();
   if (options_.logger && !stage_.empty()) {
-    std::chrono::duration<double> seconds = now - start_;
-    options_.logger(LogLevel::kInfo, fmt::format("{}: {:.3f} s", stage_, seconds.count()));
+    options_.logger(LogLevel::kInfo, fmt::format("{}: {:.3f} s", stage_, stopwatch_.Seconds()));
   }
   stage_ = next;
-  start_ = now;
+  stopwatch_ = Stopwatch();
 }
 
 StatusOr<CompileRequest> MakeRequest(const CompileOptions& options,

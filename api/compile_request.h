@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -9,6 +8,7 @@
 #include "api/tcc.h"
 #include "compiler/compile_graph.h"
 #include "models/onnx/import_onnx.h"
+#include "support/stopwatch.h"
 
 namespace tcc::v1 {
 
@@ -24,14 +24,12 @@ class Reporter {
   void Log(LogLevel level, const std::string& message);
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   void EndStage(const std::string& next);
 
   const CompileOptions& options_;
   std::mutex mutex_;
   std::string stage_;
-  Clock::time_point start_ = Clock::now();
+  Stopwatch stopwatch_;  // of the stage
 };
 
 // A model, and the compiler's own options for it.

@@ -1,6 +1,5 @@
 #include <fmt/core.h>
 
-#include <chrono>
 #include <cmath>
 #include <map>
 #include <memory>
@@ -14,6 +13,7 @@
 #include "search/candidate/build_candidates.h"
 #include "search/searchers/searcher.h"
 #include "search/space/task_space.h"
+#include "support/stopwatch.h"
 
 namespace tcc {
 namespace {
@@ -29,8 +29,6 @@ struct ConstructOptions {
   size_t picks = 1000;
   bool json = false;
 };
-
-using Clock = std::chrono::steady_clock;
 
 // A schedule of a kernel, as machine code says: no device is needed.
 struct CodeReport {
@@ -232,14 +230,14 @@ StatusOr<KernelReport> ReportOf(const KernelStages& kernel, const CompileOptions
   Workload workload = WorkloadOf(kernel);
   KernelReport report;
   report.kernel = kernel.symbol;
-  Clock::time_point start = Clock::now();
+  Stopwatch stopwatch;
   TaskSpace space(workload, compile.target);
   TaskHistory history;
   TaskEstimator estimator(space, compile.target, kCold, nullptr);
   Random random(1);
   std::vector<SearchPoint> points =
       MakeTileSearcher({space, history, estimator, &estimator})->Propose(options.picks, random);
-  report.construct_seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  report.construct_seconds = stopwatch.Seconds();
   TCC_ASSIGN_OR_RETURN(report.start, CompileStart(kernel, compile, backend, space, estimator));
   TCC_RETURN_IF_ERROR(CompilePick(workload, points, compile, backend, space, estimator, report));
   return report;

@@ -1,7 +1,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -15,6 +14,7 @@
 #include "schedule/space/limits.h"
 #include "schedule/space/space.h"
 #include "support/check.h"
+#include "support/stopwatch.h"
 
 namespace tcc {
 namespace {
@@ -49,9 +49,9 @@ fn conv(X: f32[56, 56, 64], W: f32[3, 3, 64, 64], Y: f32[56, 56, 64]) tensor {
 }
 
 double Seconds(const std::function<void()>& work) {
-  auto start = std::chrono::steady_clock::now();
+  Stopwatch stopwatch;
   work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return stopwatch.Seconds();
 }
 
 double MedianSeconds(int repetitions, const std::function<void()>& work) {

@@ -1,7 +1,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -16,6 +15,7 @@
 #include "compiler/kernels.h"
 #include "models/zoo/zoo.h"
 #include "runtime/executor/usable_cpus.h"
+#include "support/stopwatch.h"
 
 namespace tcc {
 namespace {
@@ -30,8 +30,6 @@ struct DescendOptions {
   size_t seeds = 64;
   bool check = false;
 };
-
-using Clock = std::chrono::steady_clock;
 
 // A sketch as something to descend.
 struct Problem {
@@ -71,9 +69,9 @@ struct Found {
 
 template <typename Search>
 Found Timed(Search search) {
-  Clock::time_point start = Clock::now();
+  Stopwatch stopwatch;
   Found found = search();
-  found.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  found.seconds = stopwatch.Seconds();
   return found;
 }
 

@@ -1,6 +1,5 @@
 #include <fmt/core.h>
 
-#include <chrono>
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -10,6 +9,7 @@
 #include "compiler/kernels.h"
 #include "models/zoo/zoo.h"
 #include "runtime/executor/usable_cpus.h"
+#include "support/stopwatch.h"
 
 namespace tcc {
 namespace {
@@ -22,12 +22,6 @@ struct FeaturesOptions {
   size_t points = 2000;
   bool json = false;
 };
-
-using Clock = std::chrono::steady_clock;
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // A sketch of a kernel: its formulas, their values where it starts, and what they cost.
 struct SketchReport {
@@ -51,11 +45,11 @@ StatusOr<SketchReport> ReportOf(const Function& fn, const Sketch& sketch, const 
   report.sketch = sketch.name;
   SymbolicProgram program = ProgramOf(fn, target, sketch);
   TCC_ASSIGN_OR_RETURN(SearchSpace space, SearchSpace::Create(program));
-  Clock::time_point start = Clock::now();
+  Stopwatch stopwatch;
   TCC_ASSIGN_OR_RETURN(
       SketchFormulas formulas,
       SketchFormulas::Create(program, target, ProfileOf(target), {.threads = options.threads}));
-  report.extract_seconds = SecondsSince(start);
+  report.extract_seconds = stopwatch.Seconds();
   report.counts = formulas.counts();
   report.sizes = formulas.sizes().size();
   report.nests = formulas.nests();
@@ -65,14 +59,14 @@ StatusOr<SketchReport> ReportOf(const Function& fn, const Sketch& sketch, const 
   Random random(1);
   std::vector<Point> points = space.Sample(options.points, random);
   PointTable table = formulas.ToTable(points);
-  start = Clock::now();
+  stopwatch = Stopwatch();
   PointTable rows = formulas.features().Evaluate(table);
   PointTable seconds = formulas.prior().Evaluate(table);
-  report.points_per_second = static_cast<double>(points.size()) / SecondsSince(start);
-  start = Clock::now();
+  report.points_per_second = static_cast<double>(points.size()) / stopwatch.Seconds();
+  stopwatch = Stopwatch();
   std::vector<bool> legal = space.AreLegal(points);
   seconds = formulas.prior().Evaluate(table);
-  report.priors_per_second = static_cast<double>(points.size()) / SecondsSince(start);
+  report.priors_per_second = static_cast<double>(points.size()) / stopwatch.Seconds();
   for (size_t p = 0; p < points.size(); ++p) {
     report.finite = report.finite && std::isfinite(seconds.at(0, p));
     for (size_t r = 0; r < rows.columns(); ++r) {

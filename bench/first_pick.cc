@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -18,6 +17,7 @@
 #include "search/measure/local_measurer.h"
 #include "search/measure/measuring_lock.h"
 #include "search/space/task_space.h"
+#include "support/stopwatch.h"
 
 namespace tcc {
 namespace {
@@ -63,7 +63,7 @@ void KeepDrafted(const SketchFormulas& formulas, std::vector<Point>& points) {
 
 StatusOr<Ranking> RankPoints(const Workload& workload, TaskSpace& space,
                              const FirstPickOptions& options) {
-  auto start = std::chrono::steady_clock::now();
+  Stopwatch stopwatch;
   Ranking ranking;
   Random random(1);
   CpuProfile profile = options.model ? options.model->profile : ProfileOf(options.target);
@@ -87,7 +87,7 @@ StatusOr<Ranking> RankPoints(const Workload& workload, TaskSpace& space,
     std::ranges::sort(ranking.best, IsRankedBefore);
     ranking.best.resize(std::min(ranking.best.size(), kSpare));
   }
-  ranking.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  ranking.seconds = stopwatch.Seconds();
   return ranking;
 }
 

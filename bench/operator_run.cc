@@ -1,13 +1,13 @@
 #include "bench/operator_run.h"
 
 #include <algorithm>
-#include <chrono>
 #include <set>
 
 #include "bench/operator/operator.h"
 #include "compiler/check/random_inputs.h"
 #include "compiler/compile_graph.h"
 #include "support/random.h"
+#include "support/stopwatch.h"
 
 namespace tcc {
 namespace {
@@ -55,14 +55,13 @@ StatusOr<CompiledOperator> CompileOperator(const BenchOperator& op,
   compiled.op = op;
   TCC_ASSIGN_OR_RETURN(Graph graph, GraphOf(op));
   compiled.constants = ConstantsOf(op, graph);
-  auto start = std::chrono::steady_clock::now();
+  Stopwatch stopwatch;
   CompileOptions compile{.target = options.target, .threads = options.compile_threads};
   compile.numeric = options.numeric;
   compile.gpu_code = options.code;
   compile.warn = [&](const std::string& message) { compiled.warnings.push_back(message); };
   TCC_ASSIGN_OR_RETURN(compiled.artefact, CompileGraph(std::move(graph), compile));
-  std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-  compiled.seconds = taken.count();
+  compiled.seconds = stopwatch.Seconds();
   const Metadata& metadata = compiled.artefact.metadata;
   compiled.numeric = RoundsIn(metadata, options.numeric);
   if (std::holds_alternative<NetworkOp>(op.kind)) {

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 
 #include "bench/cpu/peers.h"
@@ -14,11 +13,10 @@
 #include "bench/operator_suite.h"
 #include "bench/write_text.h"
 #include "runtime/executor/usable_cpus.h"
+#include "support/stopwatch.h"
 
 namespace tcc {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 Status ExpectPeers(const OperatorSuiteOptions& options, const Target& target) {
   std::vector<std::string_view> known;
@@ -166,10 +164,9 @@ Status RunOperatorSuite(const OperatorSuiteOptions& options) {
     if (*path == "") path->reset();
   }
   std::vector<OperatorResult> results;
-  auto start = Clock::now();
+  Stopwatch stopwatch;
   for (const BenchOperator& op : suite) {
-    std::chrono::duration<double> spent = Clock::now() - start;
-    if (options.seconds > 0 && spent.count() > options.seconds) break;
+    if (options.seconds > 0 && stopwatch.Seconds() > options.seconds) break;
     results.push_back(Unfinished(op, target, numeric));
     TCC_RETURN_IF_ERROR(WriteResults(files, results));
     results.back() = run.Measure(op);

@@ -1,7 +1,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -17,6 +16,7 @@
 #include "search/measure/local_measurer.h"
 #include "search/measure/measuring_lock.h"
 #include "search/space/task_space.h"
+#include "support/stopwatch.h"
 #include "support/temporary_folder.h"
 
 namespace tcc {
@@ -117,13 +117,13 @@ Status MeasureRate(const TuningBench& bench, const Setup& setup) {
   double logs = 0, count = 0;
   for (const BenchKernel& kernel : KernelsOf(bench)) {
     TCC_ASSIGN_OR_RETURN(Workload workload, TunedWorkloadOf(kernel, setup.target));
-    auto start = std::chrono::steady_clock::now();
+    Stopwatch stopwatch;
     TCC_ASSIGN_OR_RETURN(TuneResult result, TuneKernel(workload, bench, setup));
-    std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+    double taken = stopwatch.Seconds();
     if (Status ran = ExpectSomeKernel(result); !ran.ok()) Say(Message(ran));
-    PrintRate(workload, result, taken.count());
+    PrintRate(workload, result, taken);
     if (result.trials == 0) continue;
-    logs += std::log(static_cast<double>(result.trials) / taken.count());
+    logs += std::log(static_cast<double>(result.trials) / taken);
     ++count;
   }
   fmt::print("geometric mean: {:.1f} trials per second\n", std::exp(logs / std::max(count, 1.0)));

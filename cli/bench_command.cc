@@ -1,7 +1,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -18,6 +17,7 @@
 #include "runtime/executor/binding.h"
 #include "runtime/executor/executor.h"
 #include "support/file.h"
+#include "support/stopwatch.h"
 
 namespace tcc {
 namespace {
@@ -68,10 +68,9 @@ StatusOr<std::vector<double>> Measure(Bench& bench, int iterations) {
   for (int i = 0; i < kWarmUpRuns; ++i) TCC_RETURN_IF_ERROR(bench.Run());
   std::vector<double> times;
   for (int i = 0; i < iterations; ++i) {
-    auto start = std::chrono::steady_clock::now();
+    Stopwatch stopwatch;
     TCC_RETURN_IF_ERROR(bench.Run());
-    std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
-    times.push_back(time.count());
+    times.push_back(1e3 * stopwatch.Seconds());
   }
   std::sort(times.begin(), times.end());
   return times;

@@ -1,7 +1,6 @@
 #include "cli/profile.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -14,26 +13,22 @@
 #include "runtime/cuda/cuda_program.h"
 #include "runtime/cupti/cupti_counters.h"
 #include "runtime/cupti/cupti_recording.h"
+#include "support/stopwatch.h"
 
 namespace tcc {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using Calls = std::vector<ProfiledCall>;
-
-double MicrosecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
-}
 
 // Profiles with a call hook. On a device the calls are laid end to end: the gaps between them are
 // the host's, which waits for each.
 Status RunWithHook(Executor& executor, const std::function<Status()>& run, int runs, bool on_cpu,
                    Profile& profile) {
   Calls calls;
-  Clock::time_point start;
+  Stopwatch stopwatch;
   double end = 0;
   executor.set_call_hook([&](size_t kernel, double seconds, std::span<const int64_t>) {
-    double begin = on_cpu ? MicrosecondsSince(start) - seconds * 1e6 : end;
+    double begin = on_cpu ? (stopwatch.Seconds() - seconds) * 1e6 : end;
     calls.push_back({kernel, begin, seconds * 1e6});
     end = begin + seconds * 1e6;
   });
@@ -41,7 +36,7 @@ Status RunWithHook(Executor& executor, const std::function<Status()>& run, int r
   for (int i = 0; i < runs && status.ok(); ++i) {
     calls.clear();
     end = 0;
-    start = Clock::now();
+    stopwatch = Stopwatch();
     status = run();
     profile.runs.push_back(calls);
   }
@@ -106,16 +101,16 @@ DevicePeaks CpuPeaks(ThreadPool& pool) {
   const int64_t piece = std::ssize(to) / pieces;
   DevicePeaks peaks;
   for (int i = 0; i < 5; ++i) {
-    Clock::time_point start = Clock::now();
+    Stopwatch stopwatch;
     double operations = RunFmaLoop(pool);
-    peaks.fma_gflops = std::max(peaks.fma_gflops, operations / MicrosecondsSince(start) * 1e-3);
-    start = Clock::now();
+    peaks.fma_gflops = std::max(peaks.fma_gflops, operations / stopwatch.Seconds() * 1e-9);
+    stopwatch = Stopwatch();
     pool.ParallelFor(pieces, [&](int64_t begin, int64_t end) {
       std::memcpy(to.data() + begin * piece, from.data() + begin * piece,
                   static_cast<size_t>((end - begin) * piece));
     });
     double moved = 2 * static_cast<double>(pieces * piece);
-    peaks.memory_gbytes = std::max(peaks.memory_gbytes, moved / MicrosecondsSince(start) * 1e-3);
+    peaks.memory_gbytes = std::max(peaks.memory_gbytes, moved / stopwatch.Seconds() * 1e-9);
   }
   return peaks;
 }

@@ -2,7 +2,6 @@
 #include "compiler/make_backend.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "codegen_llvm/toolchain.h"
 #include "compiler/tunable_network.h"
@@ -13,6 +12,7 @@
 #include "search/measure/measuring_lock.h"
 #include "support/check.h"
 #include "support/stop.h"
+#include "support/stopwatch.h"
 #include "support/temporary_folder.h"
 #include "support/version.h"
 
@@ -133,7 +133,7 @@ StatusOr<TuneResult> TuneGraph(Graph graph, const TuneGraphOptions& options, Dat
     return Tune(network.workloads, tune, LocalEnvironment(compile.target, options.threads, policy),
                 tools, database);
   };
-  auto start = std::chrono::steady_clock::now();
+  Stopwatch stopwatch;
   StatusOr<TuneResult> result = tune_by(options.policy);
   // A network with a kernel that cannot run cannot run either; then kernels are timed by
   // themselves.
@@ -143,8 +143,8 @@ StatusOr<TuneResult> TuneGraph(Graph graph, const TuneGraphOptions& options, Dat
   if (compile.warn) {
     compile.warn("candidates are timed by themselves: " + Message(result.status()));
   }
-  std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-  if (tune.seconds > 0) tune.seconds = std::max(tune.seconds - taken.count(), kMinSeconds);
+  double taken = stopwatch.Seconds();
+  if (tune.seconds > 0) tune.seconds = std::max(tune.seconds - taken, kMinSeconds);
   earlier = trials;
   return tune_by(MeasurePolicy::kRotate64M);
 }

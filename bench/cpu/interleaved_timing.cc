@@ -6,6 +6,8 @@
 #include <limits>
 #include <thread>
 
+#include "support/stopwatch.h"
+
 namespace tcc {
 namespace {
 
@@ -13,10 +15,9 @@ constexpr double kBatchSeconds = 3e-3;
 constexpr auto kPause = std::chrono::milliseconds(2);
 
 double SecondsOf(const std::function<void()>& work, int64_t calls) {
-  auto start = std::chrono::steady_clock::now();
+  Stopwatch stopwatch;
   for (int64_t i = 0; i < calls; ++i) work();
-  std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-  return taken.count() / static_cast<double>(calls);
+  return stopwatch.Seconds() / static_cast<double>(calls);
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include <fmt/core.h>
 
-#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -16,6 +15,7 @@
 #include "models/onnx/import_onnx.h"
 #include "runtime/artefact/artefact.h"
 #include "support/file.h"
+#include "support/stopwatch.h"
 #include "support/temporary_folder.h"
 
 namespace tcc {
@@ -112,7 +112,7 @@ void TellTunedKernels(const Metadata& metadata, const TuningOptions& tuning, Pro
 }
 
 Status RunCompile(const CompileCommand& command) {
-  auto start = std::chrono::steady_clock::now();
+  Stopwatch stopwatch;
   TuneGraphOptions tune;
   TCC_RETURN_IF_ERROR(SetTuning(command.tuning, tune));
   TCC_ASSIGN_OR_RETURN(Target target, FindTarget(command.target));
@@ -136,12 +136,12 @@ Status RunCompile(const CompileCommand& command) {
   TellTunedKernels(artefact.metadata, command.tuning, progress);
   progress.Report("writing", 0, 1);
   TCC_RETURN_IF_ERROR(WriteArtefact(artefact, output));
-  std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+  double taken = stopwatch.Seconds();
   std::error_code ignored;
   progress.TellWritten({.file = output,
                         .bytes = fs::file_size(output, ignored),
                         .kernels = artefact.metadata.kernels.size(),
-                        .seconds = taken.count()});
+                        .seconds = taken});
   return OkStatus();
 }
 

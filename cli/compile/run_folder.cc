@@ -169,7 +169,7 @@ void RunFolder::Append(std::string_view kind, const Json& fields) {
 }
 
 double RunFolder::Elapsed() const {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  return stopwatch_.Seconds();
 }
 
 void RunFolder::Record(const TuneEvent& event) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -8,6 +7,7 @@
 #include <string_view>
 
 #include "compiler/tune_graph.h"
+#include "support/stopwatch.h"
 
 namespace tcc {
 
@@ -46,7 +46,7 @@ class RunFolder {
   double Elapsed() const;
 
   std::string path_;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  Stopwatch stopwatch_;
   nlohmann::ordered_json summary_;  // of run.json
   std::unique_ptr<std::FILE, Close> events_;
   Status appended_;

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <memory>
@@ -17,6 +16,7 @@
 #include "runtime/executor/aligned_memory.h"
 #include "runtime/executor/available_memory.h"
 #include "support/check.h"
+#include "support/stopwatch.h"
 #include "support/target.h"
 
 namespace tcc {
@@ -56,8 +56,6 @@ __attribute__((target("avx2,fma"))) double FmaLoop256() {
   return 2.0 * 8 * kChains * kSteps;
 }
 
-using Clock = std::chrono::steady_clock;
-
 constexpr int64_t kMiB = 1 << 20;
 // A number takes so long to measure, or so many runs where a run is long.
 constexpr double kSecondsOfNumber = 0.3;
@@ -68,9 +66,9 @@ template <typename Fn>
 double LeastSeconds(Fn&& run) {
   double least = 0, total = 0;
   for (int runs = 0; runs < kMinRuns || total < kSecondsOfNumber; ++runs) {
-    Clock::time_point start = Clock::now();
+    Stopwatch stopwatch;
     run();
-    double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    double seconds = stopwatch.Seconds();
     least = runs == 0 ? seconds : std::min(least, seconds);
     total += seconds;
   }

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <chrono>
 #include <cstring>
 
 #include "runtime/executor/aligned_memory.h"
 #include "runtime/executor/available_memory.h"
 #include "runtime/executor/binding.h"
+#include "support/stopwatch.h"
 
 namespace tcc {
 namespace {
@@ -337,10 +337,9 @@ Status Executor::Launch(const PlanCall& call) {
     return OkStatus();
   }
   if (!hook_) return module_.device().Launch(module_.kernels(), call.kernel, arguments);
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point start = Clock::now();
+  Stopwatch stopwatch;
   TCC_RETURN_IF_ERROR(module_.device().Launch(module_.kernels(), call.kernel, arguments));
-  hook_(call.kernel, std::chrono::duration<double>(Clock::now() - start).count(), shape_args_);
+  hook_(call.kernel, stopwatch.Seconds(), shape_args_);
   return OkStatus();
 }
 

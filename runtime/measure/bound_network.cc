@@ -1,6 +1,5 @@
 #include "runtime/measure/bound_network.h"
 
-#include <chrono>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -10,17 +9,12 @@
 #include "runtime/executor/binding.h"
 #include "runtime/measure/kernel_operands.h"
 #include "runtime/measure/loaded_candidate.h"
+#include "support/stopwatch.h"
 
 namespace tcc {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr std::string_view kDevice = "skeleton";
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // Memory for what is prepared, out of large pieces that have huge pages as the weights of an
 // artefact have (runtime/executor/module.h): kernels that stream weights miss the TLB as
@@ -84,9 +78,9 @@ class BindingDevice final : public Device {
     if (!prepared.filled) TCC_RETURN_IF_ERROR(Prepare(*bound.candidate, arguments, prepared));
     const KernelCall& call = bound.candidate->calls.back();
     std::vector<void*> buffers = BuffersOf(call, arguments, prepared);
-    Clock::time_point start = Clock::now();
+    Stopwatch stopwatch;
     TCC_RETURN_IF_ERROR(LaunchCall(*bound.candidate, call, buffers));
-    run_.kernel_seconds[kernel] += SecondsSince(start);
+    run_.kernel_seconds[kernel] += stopwatch.Seconds();
     return OkStatus();
   }
 
@@ -131,7 +125,7 @@ class BindingDevice final : public Device {
   // Fills what the candidate prepares, in the memory of a former candidate's where that suffices.
   Status Prepare(const LoadedCandidate& candidate, const LaunchArguments& arguments,
                  Bound::Prepared& prepared) const {
-    Clock::time_point start = Clock::now();
+    Stopwatch stopwatch;
     size_t params = arguments.buffers.size();
     size_t count = candidate.bytes.size() - params;
     // Another candidate may have prepared more: its memory is kept.
@@ -157,7 +151,7 @@ class BindingDevice final : public Device {
     }
     prepared.filled = true;
     if (count > 0) run_.prepared = true;
-    preparing_seconds_ += SecondsSince(start);
+    preparing_seconds_ += stopwatch.Seconds();
     return OkStatus();
   }
 
@@ -238,9 +232,9 @@ StatusOr<NetworkRun> BoundNetwork::Run(std::span<const uint8_t> slots) {
     return InvalidInput("{} slots are chosen; the network has {} kernels", slots.size(), kernels());
   }
   device().BeginRun(slots);
-  Clock::time_point start = Clock::now();
+  Stopwatch stopwatch;
   TCC_RETURN_IF_ERROR(executor_.RunInto(inputs_, outputs_));
-  return device().EndRun(SecondsSince(start));
+  return device().EndRun(stopwatch.Seconds());
 }
 
 }  // namespace tcc

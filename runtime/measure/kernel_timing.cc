@@ -1,9 +1,10 @@
 #include "runtime/measure/kernel_timing.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <vector>
+
+#include "support/stopwatch.h"
 
 namespace tcc {
 namespace {
@@ -32,13 +33,12 @@ class Batches {
 
   // Seconds per call.
   StatusOr<double> Run(int64_t calls) {
-    auto start = std::chrono::steady_clock::now();
+    Stopwatch stopwatch;
     for (int64_t i = 0; i < calls; ++i) {
       TCC_RETURN_IF_ERROR(launch_(next_));
       if (++next_ == copies_) next_ = 0;
     }
-    std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-    return taken.count() / static_cast<double>(calls);
+    return stopwatch.Seconds() / static_cast<double>(calls);
   }
 
  private:

@@ -1,17 +1,15 @@
 #include "runtime/measure/open_task.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "runtime/measure/kernel_operands.h"
 #include "runtime/measure/kernel_timing.h"
 #include "runtime/measure/loaded_candidate.h"
 #include "support/random.h"
+#include "support/stopwatch.h"
 
 namespace tcc {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr int64_t kRotatedBytes = int64_t{64} << 20;
 constexpr int64_t kMaxCopies = 64;
@@ -214,14 +212,14 @@ Measurement OpenTask::State::Launch(const LoadedCandidate& candidate, size_t set
   }
   const KernelCall& call = candidate.calls.back();
   std::vector<void*> arguments = CheckedArguments(call, set);
-  Clock::time_point start = Clock::now();
+  Stopwatch stopwatch;
   Status launched = LaunchCall(candidate, call, arguments);
-  std::chrono::duration<double> taken = Clock::now() - start;
+  double taken = stopwatch.Seconds();
   if (!launched.ok()) return FailureOf(launched);
   std::string damage = DamageOf(set);
   if (!damage.empty()) return Failure(MeasureStatus::kWrong, damage);
   Measurement timed;
-  timed.seconds = taken.count();
+  timed.seconds = taken;
   return timed;
 }
 

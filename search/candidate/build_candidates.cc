@@ -1,7 +1,5 @@
 #include "search/candidate/build_candidates.h"
 
-#include <chrono>
-
 #include "ir/expr/layout.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
@@ -10,6 +8,7 @@
 #include "search/candidate/artefact_device.h"
 #include "support/check.h"
 #include "support/stop.h"
+#include "support/stopwatch.h"
 #include "support/threads.h"
 
 namespace tcc {
@@ -162,10 +161,9 @@ std::vector<BuiltCandidate> BuildCandidates(const Workload& workload,
                                             const BuildOptions& options) {
   std::vector<BuiltCandidate> built(candidates.size());
   auto build = [&](size_t i) {
-    auto start = std::chrono::steady_clock::now();
+    Stopwatch stopwatch;
     built[i].status = Build(workload, candidates[i], options, built[i]);
-    std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-    built[i].build_seconds = taken.count();
+    built[i].build_seconds = stopwatch.Seconds();
     return OkStatus();
   };
   TCC_CHECK(ForEachIndex(candidates.size(), options.threads, build).ok());

@@ -1,7 +1,6 @@
 #include "search/measure/local_measurer.h"
 
 #include <algorithm>
-#include <chrono>
 #include <deque>
 #include <utility>
 
@@ -9,16 +8,13 @@
 #include "search/measure/local_network.h"
 #include "search/measure/worker_process.h"
 #include "support/check.h"
+#include "support/stopwatch.h"
 
 namespace tcc {
 namespace {
 
 // Workers that a candidate must end before it is blamed.
 constexpr int kTries = 2;
-
-double SecondsSince(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 // Candidates of all variants are compared with one reference, so the widest bound holds.
 TaskMessage TaskOf(const Workload& workload, std::vector<uint8_t> reference,
@@ -115,10 +111,10 @@ StatusOr<Measurement> LocalMeasurer::Open(const Workload& workload,
   TCC_CHECK(!workload.variants.empty()) << workload.name;
   name_ = workload.name;
   task_ = Encode(TaskOf(workload, std::move(reference), options_));
-  const auto start = std::chrono::steady_clock::now();
+  Stopwatch stopwatch;
   StatusOr<Measurement> measurement = OpenTask();
   if (measurement.ok()) {
-    expected_ = {.reference = measurement->seconds, .open = SecondsSince(start)};
+    expected_ = {.reference = measurement->seconds, .open = stopwatch.Seconds()};
   } else {
     task_.clear();
   }

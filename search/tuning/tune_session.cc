@@ -21,7 +21,7 @@ TuneSession::TuneSession(const TuneOptions& options, const TuneTools& tools, Dat
     : options_(options), tools_(tools), database_(database) {}
 
 double TuneSession::Elapsed() const {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  return stopwatch_.Seconds();
 }
 
 bool TuneSession::IsOver() const {

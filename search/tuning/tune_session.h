@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
@@ -10,6 +9,7 @@
 
 #include "search/tuning/task_tuner.h"
 #include "search/tuning/tuner.h"
+#include "support/stopwatch.h"
 
 namespace tcc {
 
@@ -19,13 +19,11 @@ class PhaseClock {
   explicit PhaseClock(double& seconds) : seconds_(seconds) {}
   PhaseClock(const PhaseClock&) = delete;
   PhaseClock& operator=(const PhaseClock&) = delete;
-  ~PhaseClock() {
-    seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
+  ~PhaseClock() { seconds_ += stopwatch_.Seconds(); }
 
  private:
   double& seconds_;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  Stopwatch stopwatch_;
 };
 
 // The state of a task during a run.
@@ -116,7 +114,7 @@ class TuneSession {
   const TuneOptions& options_;
   const TuneTools& tools_;
   Database& database_;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  Stopwatch stopwatch_;
   int64_t environment_ = 0;
   std::vector<TaskState> tasks_;
   const TaskState* open_ = nullptr;
