@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "support/integer_division.h"
 #include "support/multiprocessor.h"
 #include "support/target.h"
 
@@ -18,10 +19,6 @@ int64_t MultiprocessorsOf(int sm) {
     if (target.sm >= sm) break;
   }
   return count;
-}
-
-int64_t RoundedUp(int64_t value, int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
 }
 
 int64_t SharedBytes(const Launch& launch) {
@@ -129,9 +126,9 @@ double FfmaShare(const SassCounts& counts) {
 
 int64_t BlocksPerMultiprocessor(const BlockResources& block, int sm) {
   const MultiprocessorLimits& row = MultiprocessorLimitsOf(sm);
-  int64_t warps = (block.threads + Target::kWarp - 1) / Target::kWarp;
-  int64_t warp_registers = RoundedUp(block.registers * Target::kWarp, kRegisterUnit);
-  int64_t shared = RoundedUp(block.shared_bytes + row.reserved_bytes, kSharedUnit);
+  int64_t warps = CeilDivision(block.threads, Target::kWarp);
+  int64_t warp_registers = RoundUp(block.registers * Target::kWarp, kRegisterUnit);
+  int64_t shared = RoundUp(block.shared_bytes + row.reserved_bytes, kSharedUnit);
   int64_t blocks = std::min(row.blocks, row.warps / std::max<int64_t>(warps, 1));
   if (warp_registers > 0) {
     blocks = std::min(blocks, Target::kRegisterFile / warp_registers / std::max<int64_t>(warps, 1));

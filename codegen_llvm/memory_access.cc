@@ -11,6 +11,7 @@
 #include "codegen_llvm/expr_emitter.h"
 #include "codegen_llvm/llvm_types.h"
 #include "support/check.h"
+#include "support/integer_division.h"
 #include "support/storage_types.h"
 
 namespace tcc {
@@ -106,7 +107,7 @@ struct StridedPieces {
 };
 
 int StridedPieces::Count() const {
-  return (Span() + lanes - 1) / lanes;
+  return static_cast<int>(CeilDivision(Span(), lanes));
 }
 
 int StridedPieces::Begin(int piece) const {

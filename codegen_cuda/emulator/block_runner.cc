@@ -6,6 +6,7 @@
 #include <random>
 
 #include "support/check.h"
+#include "support/integer_division.h"
 
 namespace tcc::emulator {
 namespace {
@@ -71,7 +72,7 @@ BlockRunner::BlockRunner(const FiberStacks& stacks, TccHost& host, const TccKern
       shared_(dynamic_shared_bytes),
       races_(kernel, arguments),
       threads_(threads.Count()),
-      warps_((threads.Count() + kWarp - 1) / kWarp) {
+      warps_(CeilDivision(threads.Count(), kWarp)) {
   host_ = Calls();
 }
 

@@ -30,7 +30,7 @@ SharedMemory::SharedMemory(int64_t dynamic_bytes)
 void SharedMemory::Reset() {
   NextEpoch();
   std::fill(begin_, begin_ + used_bytes_, kPoison);
-  const int64_t words = (used_bytes_ + kWordBytes - 1) / kWordBytes;
+  const int64_t words = CeilDivision(used_bytes_, kWordBytes);
   for (int64_t word = 0; word < words; ++word) words_[word].copier = -1;
   std::fill(split_.begin(), split_.begin() + words, 0);
 }

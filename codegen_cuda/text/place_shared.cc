@@ -6,6 +6,7 @@
 #include "ir/analysis/accesses.h"
 #include "runtime/artefact/memory_plan.h"
 #include "support/check.h"
+#include "support/integer_division.h"
 
 namespace tcc {
 namespace {
@@ -72,7 +73,7 @@ SharedPlaces OneAfterTheOther(std::span<const int64_t> bytes) {
   SharedPlaces places;
   for (int64_t size : bytes) {
     places.offsets.push_back(places.bytes);
-    places.bytes += (size + kAlignment - 1) / kAlignment * kAlignment;
+    places.bytes += RoundUp(size, kAlignment);
   }
   return places;
 }

@@ -8,6 +8,7 @@
 #include "graph/ops/storage_order.h"
 #include "graph/passes/edit.h"
 #include "support/check.h"
+#include "support/integer_division.h"
 
 namespace tcc {
 namespace {
@@ -159,7 +160,7 @@ std::vector<Shape> StartsOfSplit(const Graph& graph, const Node& node, const Sha
   size_t axis = AxisOf(node, in.size());
   Shape extents = IntsOf(graph, node, 1);
   auto count = static_cast<int64_t>(node.outputs.size());
-  if (extents.empty()) extents.assign(node.outputs.size(), (in[axis] + count - 1) / count);
+  if (extents.empty()) extents.assign(node.outputs.size(), CeilDivision(in[axis], count));
   std::vector<Shape> starts(node.outputs.size(), Shape(in.size(), 0));
   for (size_t i = 1; i < starts.size(); ++i) starts[i][axis] = starts[i - 1][axis] + extents[i - 1];
   return starts;

@@ -3,6 +3,7 @@
 
 #include "ir/expr/visitor.h"
 #include "ir/interpret/interpret_nest_code.h"
+#include "support/integer_division.h"
 
 namespace tcc::interpret {
 namespace {
@@ -309,7 +310,7 @@ class FunctionCompiler {
     if (auto constant = AsConstant(expr)) return *constant;
     if (const auto* e = expr.as<CeilDiv>()) {
       int64_t b = ConstantOf(e->b);
-      return b <= 0 ? 0 : (ConstantOf(e->a) + b - 1) / b;
+      return b <= 0 ? 0 : CeilDivision(ConstantOf(e->a), b);
     }
     if (const auto* e = expr.as<Mul>()) return ConstantOf(e->a) * ConstantOf(e->b);
     return 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "support/integer_division.h"
 #include "support/target.h"
 
 namespace tcc::interpret {
@@ -123,7 +124,7 @@ void NestRunner::Lanes(const Mask& mask) {
     chunk = chunk / row * row;  // whole rows keep accesses regular
   }
   int depth = nest_.code.lane_depth;
-  int64_t chunks = (lane_count_ + chunk - 1) / chunk;
+  int64_t chunks = CeilDivision(lane_count_, chunk);
   auto [first, last] = ShareOf(depth, chunks);
   for (int64_t c = first; c < last && !monitor_.failed(); ++c) {
     int n = static_cast<int>(std::min(chunk, lane_count_ - c * chunk));

@@ -1,6 +1,7 @@
 #include "ir/expr/compare.h"
 #include "lower/passes/loop_bounds.h"
 #include "lower/passes/passes.h"
+#include "support/integer_division.h"
 
 namespace tcc {
 namespace {
@@ -34,7 +35,7 @@ class Dropper final : public BoundedMutator {
     for (const IterVar& iter : block.iters) {
       std::optional<int64_t> domain = AsConstant(iter.domain);
       if (!domain) continue;
-      int64_t c = (*domain + *extent - 1) / *extent;
+      int64_t c = CeilDivision(*domain, *extent);
       Expr rest = iter.binding - Expr(c) * guard.value;
       if (Prove(Expr(0) <= rest, bounds()) == Proof::kTrue) return true;
     }

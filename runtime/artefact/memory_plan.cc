@@ -5,13 +5,10 @@
 #include <utility>
 
 #include "support/check.h"
+#include "support/integer_division.h"
 
 namespace tcc {
 namespace {
-
-int64_t RoundUp(int64_t bytes) {
-  return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
-}
 
 bool InUseTogether(const LiveBuffer& a, const LiveBuffer& b) {
   return a.first <= b.last && b.first <= a.last;
@@ -41,13 +38,13 @@ MemoryPlan PlaceInOrder(std::span<const LiveBuffer> buffers, const std::vector<s
   plan.offsets.assign(buffers.size(), 0);
   std::vector<size_t> placed;
   for (size_t i : order) {
-    int64_t bytes = RoundUp(buffers[i].bytes);
+    int64_t bytes = RoundUp(buffers[i].bytes, kArenaAlignment);
     if (bytes == 0) continue;
     std::vector<Range> taken;
     for (size_t other : placed) {
       if (!InUseTogether(buffers[i], buffers[other])) continue;
       int64_t begin = plan.offsets[other];
-      taken.push_back({begin, begin + RoundUp(buffers[other].bytes)});
+      taken.push_back({begin, begin + RoundUp(buffers[other].bytes, kArenaAlignment)});
     }
     plan.offsets[i] = BestFit(std::move(taken), bytes);
     plan.arena_bytes = std::max(plan.arena_bytes, plan.offsets[i] + bytes);

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "support/file_kind.h"
+#include "support/integer_division.h"
 #include "support/sha256.h"
 
 // The frame of an artefact's file, shared by its writer and its reader.
@@ -27,7 +28,7 @@ struct SectionRow {
 };
 
 constexpr uint64_t AlignUp(uint64_t position) {
-  return (position + kSectionAlignment - 1) / kSectionAlignment * kSectionAlignment;
+  return RoundUp(position, kSectionAlignment);
 }
 
 }  // namespace tcc

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "support/check.h"
+#include "support/integer_division.h"
 
 namespace tcc {
 namespace {
@@ -30,7 +31,7 @@ class Stack {
   void* Allocate(size_t bytes) {
     if (bytes > SIZE_MAX / 4) return nullptr;
     // An empty allocation has an address of its own too, or it could not be freed in order.
-    size_t size = std::max(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+    size_t size = std::max(kAlignment, RoundUp(bytes, kAlignment));
     if (!MakeRoom(size)) return nullptr;
     Block& block = blocks_[top_];
     uint8_t* memory = block.memory.get() + block.used;

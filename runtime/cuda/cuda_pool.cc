@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "support/integer_division.h"
+
 namespace tcc {
 namespace {
 
@@ -75,7 +77,7 @@ StatusOr<uint8_t*> CudaStaging::Reserve(const std::shared_ptr<const CudaContext>
     blocks_.emplace_back(context, memory);
   }
   uint8_t* place = static_cast<uint8_t*>(blocks_[block_].get()) + used_;
-  used_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  used_ += RoundUp(bytes, kAlignment);
   return place;
 }
 

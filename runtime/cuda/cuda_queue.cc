@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "support/check.h"
+#include "support/integer_division.h"
 
 namespace tcc {
 namespace {
@@ -52,7 +53,7 @@ StatusOr<Workspaces> LayOut(const GpuKernel& kernel, std::span<const int64_t> sh
     if (bytes < 0 || __builtin_add_overflow(end, bytes, &end) || end > INT64_MAX - kAlignment) {
       return InvalidInput("a workspace has {} bytes", bytes);
     }
-    end = (end + kAlignment - 1) / kAlignment * kAlignment;
+    end = RoundUp(end, kAlignment);
   }
   return workspaces;
 }

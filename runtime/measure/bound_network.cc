@@ -9,6 +9,7 @@
 #include "runtime/executor/binding.h"
 #include "runtime/measure/kernel_operands.h"
 #include "runtime/measure/loaded_candidate.h"
+#include "support/integer_division.h"
 #include "support/stopwatch.h"
 
 namespace tcc {
@@ -23,7 +24,7 @@ class PreparedMemory {
  public:
   // Zeroed memory at a multiple of 64, until this ends.
   StatusOr<uint8_t*> Take(int64_t bytes) {
-    bytes = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    bytes = RoundUp(bytes, kAlignment);
     if (bytes > left_) {
       int64_t piece = std::max(bytes, kPiece);
       TCC_ASSIGN_OR_RETURN(pieces_.emplace_back(), AllocateMemory(piece, "prepared constants"));

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "support/integer_division.h"
 #include "support/stopwatch.h"
 
 namespace tcc {
@@ -22,7 +23,7 @@ constexpr double kAgreement = 1.02;
 int64_t CallsOf(double seconds_per_call, int64_t copies) {
   double wanted = std::ceil(kBatchSeconds / std::max(seconds_per_call, kBatchSeconds / kMaxCalls));
   auto calls = std::max<int64_t>(static_cast<int64_t>(wanted), 1);
-  return calls > copies ? (calls + copies - 1) / copies * copies : calls;
+  return calls > copies ? RoundUp(calls, copies) : calls;
 }
 
 // A clock and the copy whose turn is next.

@@ -5,6 +5,7 @@
 #include "runtime/measure/kernel_operands.h"
 #include "runtime/measure/kernel_timing.h"
 #include "runtime/measure/loaded_candidate.h"
+#include "support/integer_division.h"
 #include "support/random.h"
 #include "support/stopwatch.h"
 
@@ -311,7 +312,7 @@ int64_t OpenTask::State::CopiesFor(const KernelCall& call) const {
     if (is_first) bytes += call.bytes[i];
   }
   bytes = std::max<int64_t>(bytes, 1);
-  return std::clamp<int64_t>((kRotatedBytes + bytes - 1) / bytes, 1, kMaxCopies);
+  return std::clamp<int64_t>(CeilDivision(kRotatedBytes, bytes), 1, kMaxCopies);
 }
 
 // Task operands keep their copies from one candidate to the next, as timed kernels are right ones.

@@ -7,6 +7,7 @@
 #include "runtime/cpu/cpu_features.h"
 #include "search/candidate/artefact_device.h"
 #include "support/check.h"
+#include "support/integer_division.h"
 #include "support/stop.h"
 #include "support/stopwatch.h"
 #include "support/threads.h"
@@ -50,7 +51,7 @@ void AddCalls(const LoweredKernel& kernel, size_t params, Artefact& artefact) {
   int64_t arena = 0;
   for (const PrepareStages& prepare : kernel.prepare) {
     plan.buffers.push_back({.kind = BufferKind::kArena, .offset = arena, .bytes = prepare.bytes});
-    arena += (prepare.bytes + kAlignment - 1) / kAlignment * kAlignment;
+    arena += RoundUp(prepare.bytes, kAlignment);
   }
   plan.arena_bytes = arena;
   for (size_t p = 0; p < kernel.prepare.size(); ++p) {

@@ -75,7 +75,7 @@ bool IsGathered(const PanelOperand& operand) {
 // Returns the gain of a copy if a tile has `rows` rows and panels have `width` columns.
 PanelGain GainOfPanels(const PanelOperand& operand, int64_t rows, int64_t width,
                        const Target& target) {
-  int64_t tiles = (operand.reuse + rows - 1) / rows;
+  int64_t tiles = CeilDivision(operand.reuse, rows);
   int64_t bytes = WholeBytes(operand.buffer.dtype());
   // The order ends with what a panel has of a column, and the columns of a panel.
   std::span<const int64_t> dims(operand.order.data(), operand.order.size() - 1);

@@ -20,6 +20,7 @@
 #include "schedule/steps/fuse.h"
 #include "schedule/steps/loop_kind.h"
 #include "schedule/steps/split.h"
+#include "support/integer_division.h"
 #include "support/storage_types.h"
 
 namespace tcc {
@@ -175,7 +176,7 @@ class ThreadRows {
     int64_t all = PowerOfTwoFrom(vectors);
     int64_t least = all_rows_ < busy_blocks_ ? 2 * kThreads : Target::kWarp;
     int64_t most = all_rows_ < busy_blocks_ ? Target::kMaxThreads : 2 * kThreads;
-    int64_t threads = std::clamp(PowerOfTwoFrom((vectors + kVectors - 1) / kVectors), least, most);
+    int64_t threads = std::clamp(PowerOfTwoFrom(CeilDivision(vectors, kVectors)), least, most);
     return std::max<int64_t>(std::min(threads, all), 2);
   }
 
@@ -185,12 +186,12 @@ class ThreadRows {
     int64_t row = 1;
     for (const std::string& name : chain_) row = std::max(row, RowOf(*Find(name)));
     widest_ = WidestLanes();
-    int64_t vectors = (row + widest_ - 1) / widest_;
+    int64_t vectors = CeilDivision(row, widest_);
     int64_t threads = ThreadsFor(vectors);
     int64_t most = std::clamp<int64_t>(PowerOfTwoFrom(vectors), Target::kWarp, Target::kMaxThreads);
     LoopRef key = chain_.back() + "/row";
     threads_ = state_.Size(LevelKey(key, 1), most, PowersOfTwo(2, most), threads);
-    int64_t steps = PowerOfTwoFrom((vectors + threads - 1) / threads);
+    int64_t steps = PowerOfTwoFrom(CeilDivision(vectors, threads));
     steps_ = state_.Size(LevelKey(key, 2), kMaxSteps, PowersOfTwo(1, kMaxSteps),
                          std::min(steps, kMaxSteps));
     rows_together_ = Expr(1);

@@ -12,6 +12,7 @@
 #include "schedule/steps/prepack.h"
 #include "schedule/steps/split.h"
 #include "schedule/steps/transform_layout.h"
+#include "support/integer_division.h"
 #include "support/storage_types.h"
 
 namespace tcc {
@@ -136,7 +137,7 @@ std::vector<PanelOperand> VaryingOperands(const Function& fn, const Block& block
 bool IsWorthPacking(const PanelOperand& operand, int64_t width) {
   std::optional<int64_t> columns = AsConstant(operand.buffer.shape[operand.dim]);
   if (!columns || (operand.streams_as_it_is && *columns <= width)) return false;
-  int64_t panels = (*columns + width - 1) / width;
+  int64_t panels = CeilDivision(*columns, width);
   return panels * width - *columns <= *columns / 4;
 }
 
