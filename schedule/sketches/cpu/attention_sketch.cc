@@ -58,12 +58,12 @@ class FlashAttention {
     FillScores();
     FillTile();
     FillCombination();
-    if (work >= kParallelWork && ok_) {
+    if (work >= kParallelWork && !failed_) {
       std::vector<LoopRef> loops = p_.out_others;
       loops.push_back(p_.out + "/" + p_.out_i + ".0");
-      Do(Parallel{FuseAll(state_, loops)});
+      Try(Parallel{FuseAll(state_, loops)});
     }
-    if (!ok_) return std::nullopt;
+    if (failed_) return std::nullopt;
     for (const Ref<Block>& block : BlocksOf(state_.fn().body)) {
       bool made = !IsBlockName(original_.fn(), block->name);
       bool part = block->name == p_.core || block->name == p_.logits || block->name == p_.scores ||
@@ -90,7 +90,8 @@ class FlashAttention {
     }
   }
 
-  void Do(const Step& step) { ok_ = ok_ && state_.Try(step); }
+  // Applies the step, unless it or an earlier one is refused.
+  void Try(const Step& step) { failed_ = failed_ || !state_.Try(step); }
   LoopRef Key(const std::string& block, const std::string& axis) const {
     return block + "/" + axis;
   }
@@ -109,50 +110,50 @@ class FlashAttention {
   void PlaceCore() {
     LoopRef i = Key(p_.out, p_.out_i);
     LoopRef d = Key(p_.out, p_.out_d);
-    Do(Split{i, {rows_}});
+    Try(Split{i, {rows_}});
     std::vector<LoopRef> order = p_.out_others;
     for (const LoopRef& loop : {i + ".0", i + ".1", d}) order.push_back(loop);
-    Do(Reorder{order});
-    Do(ComputeAt{p_.core, i + ".0"});
+    Try(Reorder{order});
+    Try(ComputeAt{p_.core, i + ".0"});
     LoopRef t = Key(p_.core, p_.t);
-    Do(Split{t, {keys_}});
-    Do(Reorder{{Key(p_.core, p_.d), t + ".0", Key(p_.core, p_.i), t + ".1"}});
-    Do(RFactorTile{p_.core, t + ".0", TileForm::kDirect, Scope::kGlobal,
-                   tile_ = p_.core + ".tile"});
+    Try(Split{t, {keys_}});
+    Try(Reorder{{Key(p_.core, p_.d), t + ".0", Key(p_.core, p_.i), t + ".1"}});
+    Try(RFactorTile{p_.core, t + ".0", TileForm::kDirect, Scope::kGlobal,
+                    tile_ = p_.core + ".tile"});
     last_ = tile_ + ".2";
-    Do(SetScope{last_, Scope::kLocal});
+    Try(SetScope{last_, Scope::kLocal});
   }
 
   // Panels of keys: the scores of one are a register tile, which the logits' map reads at once.
   void PlaceScores() {
     LoopRef tile = Key(p_.core, p_.t) + ".0";
     LoopRef t = Key(p_.logits, p_.logits_t);
-    Do(ComputeAt{p_.logits, tile});
-    Do(Split{t, {registers_, lanes_}});
-    Do(Reorder{{t + ".0", Key(p_.logits, p_.logits_i), t + ".1", t + ".2"}});
-    Do(ComputeAt{p_.scores, t + ".0"});
-    if (!ok_) return;
+    Try(ComputeAt{p_.logits, tile});
+    Try(Split{t, {registers_, lanes_}});
+    Try(Reorder{{t + ".0", Key(p_.logits, p_.logits_i), t + ".1", t + ".2"}});
+    Try(ComputeAt{p_.scores, t + ".0"});
+    if (failed_) return;
     Ref<Block> scores = BlockAt(FindBlock(state_.fn(), p_.scores).value());
-    Do(SetScope{WritesOf(*scores)[0].buffer->name, Scope::kLocal});
-    Do(Unroll{Key(p_.logits, p_.logits_i)});
-    Do(Unroll{t + ".1"});
-    Do(Vectorize{t + ".2"});
+    Try(SetScope{WritesOf(*scores)[0].buffer->name, Scope::kLocal});
+    Try(Unroll{Key(p_.logits, p_.logits_i)});
+    Try(Unroll{t + ".1"});
+    Try(Vectorize{t + ".2"});
     // Known panels have no masks, and a tile that is never masked stays in registers.
     if (CeilDivision(start_.keys, start_.registers * start_.lanes) <= kUnrolledPanels)
-      Do(Unroll{t + ".0"});
+      Try(Unroll{t + ".0"});
   }
 
   void FillScores() {
     LoopRef t = Key(p_.scores, p_.scores_t);
     LoopRef e = Key(p_.scores, p_.scores_e);
     LoopRef i = Key(p_.scores, p_.scores_i);
-    Do(Split{t, {lanes_}});
-    Do(Reorder{{e, i, t + ".0", t + ".1"}});
-    Do(DecomposeReduction{p_.scores, e});
+    Try(Split{t, {lanes_}});
+    Try(Reorder{{e, i, t + ".0", t + ".1"}});
+    Try(DecomposeReduction{p_.scores, e});
     for (const std::string& name : {p_.scores, p_.scores + ".init"}) {
-      Do(Unroll{Key(name, p_.scores_i)});
-      Do(Unroll{Key(name, p_.scores_t) + ".0"});
-      Do(Vectorize{Key(name, p_.scores_t) + ".1"});
+      Try(Unroll{Key(name, p_.scores_i)});
+      Try(Unroll{Key(name, p_.scores_t) + ".0"});
+      Try(Vectorize{Key(name, p_.scores_t) + ".1"});
     }
   }
 
@@ -161,40 +162,40 @@ class FlashAttention {
     for (const char* element : {".0", ".1"}) {
       std::string block = tile_ + element;
       LoopRef loop = Key(block, p_.t) + ".1";
-      Do(Unroll{Key(block, p_.i)});
-      ok_ = ok_ && ReduceInLanes(state_, {block, loop, start_.keys, start_.lanes});
+      Try(Unroll{Key(block, p_.i)});
+      failed_ = failed_ || !ReduceInLanes(state_, {block, loop, start_.keys, start_.lanes});
     }
     LoopRef power = Key(tile_ + ".map0", p_.t) + ".1";
-    Do(Split{power, {lanes_}});
-    Do(Vectorize{power + ".1"});
+    Try(Split{power, {lanes_}});
+    Try(Vectorize{power + ".1"});
 
-    Do(Split{Key(last_, p_.d), {registers_, lanes_}});
-    Do(Reorder{{Key(last_, p_.d) + ".0", Key(last_, p_.t) + ".1", Key(last_, p_.i),
-                Key(last_, p_.d) + ".1", Key(last_, p_.d) + ".2"}});
-    Do(Split{Key(last_ + ".init", p_.d), {registers_, lanes_}});
+    Try(Split{Key(last_, p_.d), {registers_, lanes_}});
+    Try(Reorder{{Key(last_, p_.d) + ".0", Key(last_, p_.t) + ".1", Key(last_, p_.i),
+                 Key(last_, p_.d) + ".1", Key(last_, p_.d) + ".2"}});
+    Try(Split{Key(last_ + ".init", p_.d), {registers_, lanes_}});
     for (const std::string& name : {last_, last_ + ".init"}) {
-      Do(Unroll{Key(name, p_.i)});
-      Do(Unroll{Key(name, p_.d) + ".0"});
-      Do(Unroll{Key(name, p_.d) + ".1"});
-      Do(Vectorize{Key(name, p_.d) + ".2"});
+      Try(Unroll{Key(name, p_.i)});
+      Try(Unroll{Key(name, p_.d) + ".0"});
+      Try(Unroll{Key(name, p_.d) + ".1"});
+      Try(Vectorize{Key(name, p_.d) + ".2"});
     }
   }
 
   void FillCombination() {
-    Do(Vectorize{Key(p_.core + ".0", p_.i)});
-    Do(Unroll{Key(p_.core, p_.i)});
+    Try(Vectorize{Key(p_.core + ".0", p_.i)});
+    Try(Unroll{Key(p_.core, p_.i)});
     for (const LoopRef& d :
          {Key(p_.core, p_.d), Key(p_.core + ".init", p_.d), Key(p_.out, p_.out_d)}) {
-      Do(Split{d, {lanes_}});
-      Do(Vectorize{d + ".1"});
+      Try(Split{d, {lanes_}});
+      Try(Vectorize{d + ".1"});
     }
-    Do(Unroll{Key(p_.core, p_.d) + ".0"});
+    Try(Unroll{Key(p_.core, p_.d) + ".0"});
   }
 
   const SketchState& original_;
   SketchState state_;
   AttentionParts p_;
-  bool ok_ = true;
+  bool failed_ = false;
   AttentionTile start_;
   Expr rows_, keys_, registers_, lanes_;  // as AttentionTile says, free
   std::string tile_, last_;               // blocks of the tile's results

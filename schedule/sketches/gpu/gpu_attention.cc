@@ -77,7 +77,7 @@ class ThreadAttention {
     PlaceScores();
     StageOperands();
     UnrollRegisters();
-    if (!ok_) return std::nullopt;
+    if (failed_) return std::nullopt;
     for (const Ref<Block>& block : BlocksOf(state_.fn().body)) {
       bool made = !IsBlockName(original_.fn(), block->name);
       if (made || IsPart(block->name)) state_.MarkDone(block->name);
@@ -89,7 +89,8 @@ class ThreadAttention {
   bool IsPart(const std::string& name) const {
     return name == p_.core || name == p_.logits || name == p_.scores || name == p_.out;
   }
-  void Do(const Step& step) { ok_ = ok_ && state_.Try(step); }
+  // Applies the step, unless it or an earlier one is refused.
+  void Try(const Step& step) { failed_ = failed_ || !state_.Try(step); }
   static LoopRef Key(const std::string& block, const std::string& axis) {
     return block + "/" + axis;
   }
@@ -111,49 +112,49 @@ class ThreadAttention {
     for (const Access& output : BlockNamed(p_.core)->body.as<Reduce>()->outputs) {
       results.push_back(output.buffer->name);
     }
-    Do(Split{i, {rows}});
-    Do(Split{d, {slice}});
+    Try(Split{i, {rows}});
+    Try(Split{d, {slice}});
     std::vector<LoopRef> blocks = p_.out_others;
     blocks.push_back(LevelKey(i, 0));
     std::vector<LoopRef> order = blocks;
     thread_loops_ = {LevelKey(i, 1), LevelKey(d, 0)};
     order.insert(order.end(), {thread_loops_[0], thread_loops_[1], LevelKey(d, 1)});
-    Do(Reorder{order});
-    if (!ok_) return;
+    Try(Reorder{order});
+    if (failed_) return;
     block_loop_ = FuseAll(state_, blocks);
     for (const LoopRef& loop : thread_loops_) {
       thread_extents_.push_back(LoopAt(FindLoop(state_.fn(), loop).value())->extent);
     }
-    Do(Bind{block_loop_, ForKind::kBlockIdxX});
+    Try(Bind{block_loop_, ForKind::kBlockIdxX});
     BindThreads(thread_loops_[0], thread_loops_[1]);
-    for (const std::string& result : results) Do(SetScope{result, Scope::kLocal});
-    Do(ComputeAt{p_.core, thread_loops_[1]});
-    Do(Split{t, {keys}});
+    for (const std::string& result : results) Try(SetScope{result, Scope::kLocal});
+    Try(ComputeAt{p_.core, thread_loops_[1]});
+    Try(Split{t, {keys}});
     tile_loop_ = LevelKey(t, 0);
-    Do(Reorder{{Key(p_.core, p_.d), tile_loop_, Key(p_.core, p_.i), LevelKey(t, 1)}});
+    Try(Reorder{{Key(p_.core, p_.d), tile_loop_, Key(p_.core, p_.i), LevelKey(t, 1)}});
     tile_ = p_.core + ".tile";
-    Do(RFactorTile{p_.core, tile_loop_, TileForm::kDirect, Scope::kLocal, tile_});
+    Try(RFactorTile{p_.core, tile_loop_, TileForm::kDirect, Scope::kLocal, tile_});
   }
 
   void BindThreads(const LoopRef& x, const LoopRef& y) {
-    Do(Bind{x, ForKind::kThreadIdxX});
-    Do(Bind{y, ForKind::kThreadIdxY});
+    Try(Bind{x, ForKind::kThreadIdxX});
+    Try(Bind{y, ForKind::kThreadIdxY});
   }
 
   void PlaceScores() {
     for (const std::string& block : {p_.logits, p_.scores}) {
-      if (!ok_) return;
-      Do(SetScope{ResultOf(block), Scope::kLocal});
-      Do(ComputeAt{block, tile_loop_});
+      if (failed_) return;
+      Try(SetScope{ResultOf(block), Scope::kLocal});
+      Try(ComputeAt{block, tile_loop_});
     }
     LoopRef e = Key(p_.scores, p_.scores_e);
     int64_t depth = ExtentOfAxis(p_.scores, p_.scores_e);
     Expr steps = state_.Size(LevelKey(e, 1), std::min<int64_t>(depth, 8), {}, kSteps);
-    Do(Split{e, {steps}});
+    Try(Split{e, {steps}});
     LoopRef i = Key(p_.scores, p_.scores_i), t = Key(p_.scores, p_.scores_t);
-    Do(Reorder{{LevelKey(e, 0), LevelKey(e, 1), i, t}});
-    Do(DecomposeReduction{p_.scores, LevelKey(e, 0)});
-    Do(Unroll{LevelKey(e, 1)});
+    Try(Reorder{{LevelKey(e, 0), LevelKey(e, 1), i, t}});
+    Try(DecomposeReduction{p_.scores, LevelKey(e, 0)});
+    Try(Unroll{LevelKey(e, 1)});
   }
 
   int64_t ExtentOfAxis(const std::string& block, const std::string& axis) const {
@@ -168,19 +169,19 @@ class ThreadAttention {
   void StageOperands() {
     std::string queries = Fetch(o_.queries, p_.scores, block_loop_, false);
     AlignRows(queries, 32, 1);
-    const Block* map = ok_ ? KeysMap() : nullptr;
+    const Block* map = failed_ ? nullptr : KeysMap();
     if (map) {
       std::string name = map->name;
-      Do(SetScope{o_.keys, Scope::kShared});
-      Do(ComputeAt{name, tile_loop_});
-      if (ok_) FetchTogether(name, false);
-      if (ok_) state_.MarkDone(name);
+      Try(SetScope{o_.keys, Scope::kShared});
+      Try(ComputeAt{name, tile_loop_});
+      if (!failed_) FetchTogether(name, false);
+      if (!failed_) state_.MarkDone(name);
       // Columns of the source become rows.
       AlignRows(o_.keys, 8, 4);
     } else {
       Fetch(o_.keys, p_.scores, tile_loop_, true);
     }
-    const auto* sum = ok_ ? BlockNamed(tile_ + ".2")->body.as<Reduce>() : nullptr;
+    const auto* sum = failed_ ? nullptr : BlockNamed(tile_ + ".2")->body.as<Reduce>();
     std::string values = sum ? ValuesOf(*sum) : "";
     if (!values.empty()) Fetch(values, tile_ + ".2", tile_loop_, true);
   }
@@ -209,9 +210,9 @@ class ThreadAttention {
   std::string Fetch(const std::string& buffer, const std::string& reader, const LoopRef& loop,
                     bool by_vectors) {
     std::string copy = reader + "." + buffer;
-    Do(CacheRead{buffer, {reader}, Scope::kShared, copy});
-    Do(ComputeAt{copy, loop});
-    if (ok_) FetchTogether(copy, by_vectors);
+    Try(CacheRead{buffer, {reader}, Scope::kShared, copy});
+    Try(ComputeAt{copy, loop});
+    if (!failed_) FetchTogether(copy, by_vectors);
     return copy;
   }
 
@@ -222,24 +223,24 @@ class ThreadAttention {
     LoopRef inner = Key(filler, ContiguousAxis(*block));
     auto last = std::find(loops.begin(), loops.end(), inner);
     if (last != loops.end()) std::rotate(last, last + 1, loops.end());
-    Do(Reorder{loops});
+    Try(Reorder{loops});
     if (by_vectors) {
       LoopRef lanes = LevelKey(loops.back(), 1);
       Expr vector = state_.Size(lanes, 4, {DomainKind::kChoice, {1, 2, 4}}, 4);
-      Do(Split{loops.back(), {vector}});
-      Do(Vectorize{lanes});
+      Try(Split{loops.back(), {vector}});
+      Try(Vectorize{lanes});
       loops.back() = LevelKey(loops.back(), 0);
     }
-    if (!ok_) return;
+    if (failed_) return;
     LoopRef fused = FuseAll(state_, loops);
-    Do(Split{fused, {thread_extents_[1], thread_extents_[0]}});
+    Try(Split{fused, {thread_extents_[1], thread_extents_[0]}});
     BindThreads(LevelKey(fused, 2), LevelKey(fused, 1));
   }
 
   void AlignRows(const std::string& buffer, int64_t factor, int64_t offset) {
-    if (!ok_) return;
+    if (failed_) return;
     auto rank = static_cast<int64_t>(BufferNamed(state_.fn(), buffer).value().rank());
-    if (rank >= 2) Do(StorageAlign{buffer, rank - 2, Expr(factor), Expr(offset)});
+    if (rank >= 2) Try(StorageAlign{buffer, rank - 2, Expr(factor), Expr(offset)});
   }
 
   // Unrolls the loops around registers, which have no addresses: every index must be a constant.
@@ -247,21 +248,21 @@ class ThreadAttention {
     std::string last = tile_ + ".2";
     LoopRef t = "/" + p_.t + ".1", d = "/" + p_.d;
     for (const std::string& block : {p_.scores, p_.scores + ".init"}) {
-      Do(Unroll{Key(block, p_.scores_t)});
+      Try(Unroll{Key(block, p_.scores_t)});
     }
-    Do(Unroll{Key(p_.logits, p_.logits_t)});
-    for (const char* element : {".0", ".map0", ".1", ".2"}) Do(Unroll{tile_ + element + t});
+    Try(Unroll{Key(p_.logits, p_.logits_t)});
+    for (const char* element : {".0", ".map0", ".1", ".2"}) Try(Unroll{tile_ + element + t});
     for (const std::string& block : {last, last + ".init", p_.core, p_.core + ".init"}) {
-      Do(Unroll{block + d});
+      Try(Unroll{block + d});
     }
-    Do(Unroll{LevelKey(Key(p_.out, p_.out_d), 1)});
+    Try(Unroll{LevelKey(Key(p_.out, p_.out_d), 1)});
   }
 
   const SketchState& original_;
   SketchState state_;
   AttentionParts p_;
   Operands o_;
-  bool ok_ = true;
+  bool failed_ = false;
   LoopRef block_loop_, tile_loop_;
   std::vector<LoopRef> thread_loops_;  // along x and y
   std::vector<Expr> thread_extents_;

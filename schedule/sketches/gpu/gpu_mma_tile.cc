@@ -121,19 +121,19 @@ class MmaTiled {
     PackAlongK(p_.a, p_.m);
     PackAlongK(p_.b, p_.n);
     for (MmaOperand* operand : {&p_.a, &p_.b}) CopyToShared(*operand, maps);
-    Do(Pad{name_, block_.iters[p_.m].var->name, rows_});
-    Do(Pad{name_, block_.iters[p_.n].var->name, columns_});
-    Do(Pad{name_, block_.iters[p_.k].var->name, in_parts_ ? parts_ * steps_ : steps_});
+    Try(Pad{name_, block_.iters[p_.m].var->name, rows_});
+    Try(Pad{name_, block_.iters[p_.n].var->name, columns_});
+    Try(Pad{name_, block_.iters[p_.k].var->name, in_parts_ ? parts_ * steps_ : steps_});
     ResultReader results = in_parts_ ? FactorParts() : reader;
     for (const MmaOperand* operand : {&p_.a, &p_.b}) {
-      Do(CacheRead{operand->shared, {name_}, Scope::kWarp, operand->tile});
+      Try(CacheRead{operand->shared, {name_}, Scope::kWarp, operand->tile});
     }
     LoopRef warps = SplitAxes();
-    Do(DecomposeReduction{name_, r_});
-    Do(ReverseComputeAt{results.block, warps});
+    Try(DecomposeReduction{name_, r_});
+    Try(ReverseComputeAt{results.block, warps});
     for (const MmaOperand* operand : {&p_.a, &p_.b}) Stage(*operand);
-    Do(Tensorize{LevelKey(m_, 3), std::string(p_.mma->intrinsic)});
-    for (const LoopRef& loop : {k_tile_, LevelKey(m_, 2), LevelKey(n_, 2)}) Do(Unroll{loop});
+    Try(Tensorize{LevelKey(m_, 3), std::string(p_.mma->intrinsic)});
+    for (const LoopRef& loop : {k_tile_, LevelKey(m_, 2), LevelKey(n_, 2)}) Try(Unroll{loop});
     for (const MmaOperand* operand : {&p_.a, &p_.b}) LoadFragments(*operand);
     DistributeZeros();
     DistributeResults(results);
@@ -146,7 +146,8 @@ class MmaTiled {
   }
 
  private:
-  void Do(const Step& step) { failed_ = failed_ || !state_.Try(step); }
+  // Applies the step, unless it or an earlier one is refused.
+  void Try(const Step& step) { failed_ = failed_ || !state_.Try(step); }
 
   int64_t ExtentAt(size_t iter) const { return ExtentOf(block_, iter); }
 
@@ -179,14 +180,14 @@ class MmaTiled {
   // Gives every part of the reduction, one of each `parts` steps, results of its own, which threads
   // add up in a second launch. Returns their reader.
   ResultReader FactorParts() {
-    Do(Split{k_, {parts_, k_tiles_, Expr(p_.mma->depth)}});
+    Try(Split{k_, {parts_, k_tiles_, Expr(p_.mma->depth)}});
     LoopRef part = k_;
     name_ += ".part";
-    Do(RFactor{block_.name, LevelKey(part, 1), 0, Scope::kGlobal, name_});
+    Try(RFactor{block_.name, LevelKey(part, 1), 0, Scope::kGlobal, name_});
     SetKeys();
     part_ = LevelKey(k_, 1);
     ResultReader reader{.block = name_ + ".out", .loops = {}};
-    Do(CacheWrite{name_, name_, Scope::kWarp, reader.block});
+    Try(CacheWrite{name_, name_, Scope::kWarp, reader.block});
     for (size_t d = 1; d <= ItersOf(block_, IterKind::kSpatial).size(); ++d) {
       reader.loops.push_back(fmt::format("{}/ax{}", reader.block, d));
     }
@@ -204,16 +205,16 @@ class MmaTiled {
     std::optional<Prepack> made =
         map && !state_.IsDone(map->name) ? PrepackOfStage(state_.fn(), *map) : std::nullopt;
     if (made) {
-      Do(*made);
+      Try(*made);
       state_.MarkDone(made->block);
     }
     bool constant = made || buffer.scope == Scope::kConstant;
     bool moves = operand.bytes == kHalfBytes || (operand.bytes == kWordBytes && !constant);
     if (operand.along_k() || moves) return;
     std::string copy = name_ + "." + operand.buffer + ".rows";
-    Do(ReIndex{name_, operand.buffer, Scope::kGlobal, copy});
+    Try(ReIndex{name_, operand.buffer, Scope::kGlobal, copy});
     if (constant) {
-      Do(Prepack{copy});
+      Try(Prepack{copy});
       state_.MarkDone(copy);
     }
     if (failed_) return;
@@ -235,9 +236,9 @@ class MmaTiled {
     operand.shared = fills ? operand.buffer : operand.filler;
     operand.tile = operand.shared + ".tile";
     if (fills) {
-      Do(SetScope{operand.buffer, Scope::kShared});
+      Try(SetScope{operand.buffer, Scope::kShared});
     } else {
-      Do(CacheRead{operand.buffer, {name_}, Scope::kShared, operand.filler});
+      Try(CacheRead{operand.buffer, {name_}, Scope::kShared, operand.filler});
     }
     state_.MarkDone(operand.filler);
     state_.MarkDone(operand.tile);
@@ -245,9 +246,9 @@ class MmaTiled {
 
   // Splits the axes. Returns the loop over warps.
   LoopRef SplitAxes() {
-    Do(Split{m_, {m_warps_, m_tiles_, Expr(p_.mma->rows)}});
-    Do(Split{n_, {n_warps_, n_tiles_, Expr(kColumns)}});
-    if (!in_parts_) Do(Split{k_, {k_tiles_, Expr(p_.mma->depth)}});
+    Try(Split{m_, {m_warps_, m_tiles_, Expr(p_.mma->rows)}});
+    Try(Split{n_, {n_warps_, n_tiles_, Expr(kColumns)}});
+    if (!in_parts_) Try(Split{k_, {k_tiles_, Expr(p_.mma->depth)}});
     std::vector<LoopRef> blocks, steps;
     for (size_t i = 0; i < block_.iters.size(); ++i) {
       if (i == p_.m || i == p_.n || i == p_.k) continue;
@@ -266,13 +267,13 @@ class MmaTiled {
          {k_tile_, LevelKey(m_, 2), LevelKey(n_, 2), LevelKey(m_, 3), LevelKey(n_, 3), k_depth_}) {
       order.push_back(loop);
     }
-    Do(Reorder{order});
+    Try(Reorder{order});
     if (failed_) return "";
     // It stays unfused, so that one index alone selects the part whose cells are written.
-    if (in_parts_) Do(Bind{part_, ForKind::kBlockIdxY});
-    Do(Bind{FuseAll(state_, blocks), ForKind::kBlockIdxX});
+    if (in_parts_) Try(Bind{part_, ForKind::kBlockIdxY});
+    Try(Bind{FuseAll(state_, blocks), ForKind::kBlockIdxX});
     LoopRef warps = FuseAll(state_, {LevelKey(m_, 1), LevelKey(n_, 1)});
-    Do(Bind{warps, ForKind::kThreadIdxY});
+    Try(Bind{warps, ForKind::kThreadIdxY});
     r_ = FuseAll(state_, steps);
     return warps;
   }
@@ -280,37 +281,37 @@ class MmaTiled {
   // Makes all threads together fetch the tile of one step of the reduction. Its chunks are laid out
   // so that rows of a matrix have no bank conflicts.
   void Stage(const MmaOperand& operand) {
-    Do(ComputeAt{operand.tile, k_tile_});
-    Do(ComputeAt{operand.filler, r_});
+    Try(ComputeAt{operand.tile, k_tile_});
+    Try(ComputeAt{operand.filler, r_});
     if (failed_) return;
     const int64_t chunk = kChunkBytes / operand.bytes;
     if (operand.along_k()) {
       // For rows of 16 to 128 bytes, the swizzle moves the chunks of different rows to different
       // banks.
-      Do(Swizzle{operand.shared, 3, std::countr_zero(static_cast<uint64_t>(chunk)), 3});
+      Try(Swizzle{operand.shared, 3, std::countr_zero(static_cast<uint64_t>(chunk)), 3});
     } else if (operand.bytes == kWordBytes) {
       // Lanes read eight neighbours in each of four rows, which together fill the banks.
-      Do(StorageAlign{operand.shared, static_cast<int64_t>(operand.rank) - 2,
-                      Expr(kLaneColumns * kLaneRows), Expr(kLaneRows)});
+      Try(StorageAlign{operand.shared, static_cast<int64_t>(operand.rank) - 2,
+                       Expr(kLaneColumns * kLaneRows), Expr(kLaneRows)});
     } else {
       // Rows begin at an odd number of chunks.
-      Do(StorageAlign{operand.shared, static_cast<int64_t>(operand.rank) - 2, Expr(2 * chunk),
-                      Expr(chunk)});
+      Try(StorageAlign{operand.shared, static_cast<int64_t>(operand.rank) - 2, Expr(2 * chunk),
+                       Expr(chunk)});
     }
     const Block* filler = FindBlock(state_.fn(), operand.filler).value().back().as<Block>();
     std::vector<LoopRef> loops = KeysOf(*filler, ItersOf(*filler, IterKind::kSpatial));
     LoopRef lanes = LevelKey(loops.back(), 1);
     int64_t whole = std::gcd(operand.row, chunk);
     Expr vector = state_.Size(lanes, chunk, PowersOfTwo(1, chunk), whole);
-    Do(Split{loops.back(), {vector}});
+    Try(Split{loops.back(), {vector}});
     loops.back() = LevelKey(loops.back(), 0);
-    Do(Vectorize{lanes});
+    Try(Vectorize{lanes});
     if (failed_) return;
     LoopRef fused = FuseAll(state_, loops);
-    Do(Split{fused, {m_warps_ * n_warps_, Expr(Target::kWarp)}});
-    Do(Bind{LevelKey(fused, 1), ForKind::kThreadIdxY});
-    Do(Bind{LevelKey(fused, 2), ForKind::kThreadIdxX});
-    Do(Unroll{LevelKey(fused, 0)});
+    Try(Split{fused, {m_warps_ * n_warps_, Expr(Target::kWarp)}});
+    Try(Bind{LevelKey(fused, 1), ForKind::kThreadIdxY});
+    Try(Bind{LevelKey(fused, 2), ForKind::kThreadIdxX});
+    Try(Unroll{LevelKey(fused, 0)});
   }
 
   // Loads fragments from shared memory. Words can be transposed only if each lane fetches its own.
@@ -332,22 +333,22 @@ class MmaTiled {
   // Loads words of rows along the axis: lane (axis mod 8) * 4 + k mod 4 holds a word of every
   // eighth row.
   void LoadWords(const LoopRef& axis, const LoopRef& k, std::vector<LoopRef> order) {
-    Do(Split{axis, {Expr(kLaneRows)}});
-    Do(Split{k, {Expr(kLaneColumns)}});
+    Try(Split{axis, {Expr(kLaneRows)}});
+    Try(Split{k, {Expr(kLaneColumns)}});
     order.push_back(LevelKey(axis, 0));
     order.push_back(LevelKey(k, 0));
     std::vector<LoopRef> unrolled = order;
     order.push_back(LevelKey(axis, 1));
     order.push_back(LevelKey(k, 1));
-    Do(Reorder{order});
-    for (const LoopRef& loop : unrolled) Do(Unroll{loop});
-    Do(Fuse{LevelKey(axis, 1), LevelKey(k, 1)});
-    Do(Bind{FusedKey(LevelKey(axis, 1), LevelKey(k, 1)), ForKind::kThreadIdxX});
+    Try(Reorder{order});
+    for (const LoopRef& loop : unrolled) Try(Unroll{loop});
+    Try(Fuse{LevelKey(axis, 1), LevelKey(k, 1)});
+    Try(Bind{FusedKey(LevelKey(axis, 1), LevelKey(k, 1)), ForKind::kThreadIdxX});
   }
 
   void LoadMatrices(const MmaOperand& operand, const LoopRef& axis, const LoopRef& k,
                     std::vector<LoopRef> order) {
-    Do(Split{axis, {Expr(kLoaded)}});
+    Try(Split{axis, {Expr(kLoaded)}});
     order.push_back(LevelKey(axis, 0));
     std::vector<LoopRef> unrolled = order;
     std::array<LoopRef, 2> inner = {LevelKey(axis, 1), k};
@@ -357,10 +358,10 @@ class MmaTiled {
       std::swap(extents[0], extents[1]);
     }
     order.insert(order.end(), inner.begin(), inner.end());
-    Do(Reorder{order});
-    for (const LoopRef& loop : unrolled) Do(Unroll{loop});
-    Do(Tensorize{inner[0], fmt::format("load_matrices_{}x{}_{}", extents[0], extents[1],
-                                       ToString(DType(p_.mma->operand)))});
+    Try(Reorder{order});
+    for (const LoopRef& loop : unrolled) Try(Unroll{loop});
+    Try(Tensorize{inner[0], fmt::format("load_matrices_{}x{}_{}", extents[0], extents[1],
+                                        ToString(DType(p_.mma->operand)))});
   }
 
   // Assigns the cells of 16 x 8, or 8 x 8, to the lanes that hold them: rows r and columns c of
@@ -375,11 +376,11 @@ class MmaTiled {
     for (size_t l = 0; l + 1 < level; ++l) unrolled.push_back(LevelKey(columns, l));
     std::vector<LoopRef> order = unrolled;
     for (const LoopRef& loop : {lane_rows, lane_columns, neighbours}) order.push_back(loop);
-    Do(Reorder{order});
-    for (const LoopRef& loop : unrolled) Do(Unroll{loop});
+    Try(Reorder{order});
+    for (const LoopRef& loop : unrolled) Try(Unroll{loop});
     if (failed_) return neighbours;
-    Do(Fuse{lane_rows, lane_columns});
-    Do(Bind{FusedKey(lane_rows, lane_columns), ForKind::kThreadIdxX});
+    Try(Fuse{lane_rows, lane_columns});
+    Try(Bind{FusedKey(lane_rows, lane_columns), ForKind::kThreadIdxX});
     return neighbours;
   }
 
@@ -387,9 +388,9 @@ class MmaTiled {
     auto init = [&](const LoopRef& loop, size_t level) {
       return name_ + ".init" + LevelKey(loop, level).substr(name_.size());
     };
-    Do(Split{init(m_, 3), {Expr(kLaneRows)}});
-    Do(Split{init(n_, 3), {Expr(kNeighbours)}});
-    Do(Unroll{DistributeTile({init(m_, 2), init(n_, 2)}, init(m_, 3), init(n_, 3), 1)});
+    Try(Split{init(m_, 3), {Expr(kLaneRows)}});
+    Try(Split{init(n_, 3), {Expr(kNeighbours)}});
+    Try(Unroll{DistributeTile({init(m_, 2), init(n_, 2)}, init(m_, 3), init(n_, 3), 1)});
   }
 
   // Distributes the reader of the results over lanes too.
@@ -407,11 +408,11 @@ class MmaTiled {
         others.push_back(reader.loops[s]);
       }
     }
-    Do(Split{rows, {Expr(p_.mma->rows / kLaneRows), Expr(kLaneRows)}});
-    Do(Split{columns, {Expr(kColumns / kNeighbours), Expr(kNeighbours)}});
+    Try(Split{rows, {Expr(p_.mma->rows / kLaneRows), Expr(kLaneRows)}});
+    Try(Split{columns, {Expr(kColumns / kNeighbours), Expr(kNeighbours)}});
     LoopRef neighbours = DistributeTile(others, rows, columns, 2);
     bool whole = ExtentAt(p_.n) % kNeighbours == 0;
-    Do(whole ? Step(Vectorize{neighbours}) : Step(Unroll{neighbours}));
+    Try(whole ? Step(Vectorize{neighbours}) : Step(Unroll{neighbours}));
   }
 
   // Pipelines the loop: copies of later steps of the reduction are in flight while this one
@@ -421,7 +422,7 @@ class MmaTiled {
     Domain domain{DomainKind::kChoice, {1, 2}};
     if (async) domain.numbers = {1, 2, 3, 4};
     Expr stages = state_.Size(r_ + ".stages", domain.numbers.back(), domain, async ? 3 : 2);
-    Do(SoftwarePipeline{r_, stages, async ? ForKind::kPipelinedAsync : ForKind::kPipelined});
+    Try(SoftwarePipeline{r_, stages, async ? ForKind::kPipelinedAsync : ForKind::kPipelined});
   }
 
   SketchState state_;
