@@ -13,7 +13,7 @@ bool FeedsSpatial(const For& loop, const Block& block) {
   return false;
 }
 
-Expr IsZero(const Expr& expr) {
+Expr EqualsZero(const Expr& expr) {
   return Make<Eq>(expr, Expr(0));
 }
 
@@ -57,9 +57,9 @@ std::optional<CrossThreadReduction> MatchCrossThread(const For& nest) {
 
 ThreadExchange ExchangeOf(const std::array<Expr, 3>& threads) {
   Expr warps_are_whole =
-      IsZero(FloorModulo(threads[0] * threads[1] * threads[2], Expr(Target::kWarp)));
-  return {BothOf(warps_are_whole, IsZero(FloorModulo(Expr(Target::kWarp), threads[0]))),
-          IsZero(FloorModulo(threads[0], Expr(Target::kWarp)))};
+      EqualsZero(FloorModulo(threads[0] * threads[1] * threads[2], Expr(Target::kWarp)));
+  return {BothOf(warps_are_whole, EqualsZero(FloorModulo(Expr(Target::kWarp), threads[0]))),
+          EqualsZero(FloorModulo(threads[0], Expr(Target::kWarp)))};
 }
 
 CrossThreadScratch ScratchOf(const CrossThreadReduction& reduction,
