@@ -284,16 +284,16 @@ struct SmoothOp<FormulaOp::kSelectReal> {
 
 // Sums of powers of seconds go down to 10^-40, so the floor of a logarithm is far below.
 inline constexpr double kMinArgument = 1e-300;
-inline constexpr double kLargestExponent = 700;
+inline constexpr double kMaxExponent = 700;
 inline constexpr double kMinLog1p = -1 + 1e-9;
 
 template <>
 struct SmoothOp<FormulaOp::kExp> {
   static double Value(double a, double, double, double) {
-    return std::exp(std::min(a, kLargestExponent));
+    return std::exp(std::min(a, kMaxExponent));
   }
   static OpSlopes Slopes(double a, double, double, double result, double) {
-    return {a < kLargestExponent ? result : 0};
+    return {a < kMaxExponent ? result : 0};
   }
 };
 

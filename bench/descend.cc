@@ -160,7 +160,7 @@ double SeededSum(const PointTable& values, const PointTable& seeds, size_t point
 }
 
 constexpr double kWidth = 0.3;
-constexpr double kLargestError = 1e-4;
+constexpr double kMaxError = 1e-4;
 
 // Draws points off the integers.
 PointTable DrawSizes(const Problem& problem, Random& random) {
@@ -194,7 +194,7 @@ double LargestError(std::span<const PointTable> slopes, const DifferencesBy& dif
         size_t f = e % slopes.size(), p = e / slopes.size();
         errors[e] = std::min(errors[e], ErrorOf(slopes[f].at(s, p), differences.at(f, p)));
       }
-      if (std::ranges::max(errors) <= kLargestError) break;
+      if (std::ranges::max(errors) <= kMaxError) break;
     }
     largest = std::max(largest, std::ranges::max(errors));
   }
@@ -294,7 +294,7 @@ Status CheckSlopes(const DescendOptions& options, const LearnedModel* model) {
       size_t member = static_cast<size_t>(sketches) % std::max<size_t>(model->members.size(), 1);
       error = std::max(error, ErrorOfModel(problem, sizes, member));
     }
-    if (error > kLargestError) fmt::print("{}: {:.2g}\n", problem.name, error);
+    if (error > kMaxError) fmt::print("{}: {:.2g}\n", problem.name, error);
     largest = std::max(largest, error);
     ++sketches;
   }));
@@ -303,7 +303,7 @@ Status CheckSlopes(const DescendOptions& options, const LearnedModel* model) {
       "{:.2g} from differences\n",
       options.network, sketches, kFeatures,
       model ? fmt::format(", of {} networks", model->members.size()) : "", largest);
-  if (largest <= kLargestError) return OkStatus();
+  if (largest <= kMaxError) return OkStatus();
   return absl::InternalError("slopes differ by more than 1e-4 from differences");
 }
 

@@ -31,7 +31,7 @@ struct ZipMember {
 
 constexpr uint32_t kLocalHeader = 0x04034b50, kCentralHeader = 0x02014b50, kEnd = 0x06054b50;
 constexpr size_t kLocalBytes = 30, kCentralBytes = 46, kEndBytes = 22;
-constexpr size_t kLongestComment = 0xffff;
+constexpr size_t kMaxCommentBytes = 0xffff;
 constexpr uint32_t kZip64 = 0xffffffff;  // a marker for a larger number that stands elsewhere
 constexpr uint32_t kStored = 0, kDeflated = 8;
 constexpr uint32_t kEncrypted = 1, kUtf8 = 1 << 11;
@@ -55,7 +55,7 @@ uint32_t NumberAt(std::span<const uint8_t> file, size_t at, size_t size) {
 std::optional<size_t> FindEnd(std::span<const uint8_t> file) {
   if (file.size() < kEndBytes) return std::nullopt;
   size_t last = file.size() - kEndBytes;
-  for (size_t comment = 0; comment <= std::min(last, kLongestComment); ++comment) {
+  for (size_t comment = 0; comment <= std::min(last, kMaxCommentBytes); ++comment) {
     size_t at = last - comment;
     if (NumberAt(file, at, 4) == kEnd && NumberAt(file, at + 20, 2) == comment) return at;
   }

@@ -111,7 +111,7 @@ class RegionFinder {
     auto known =
         std::ranges::find_if(region_.sums, [&](const Tile& sum) { return IsTile(sum, dot->c); });
     if (known == region_.sums.end()) region_.sums.push_back(dot->c);
-    failed_ = region_.sums.size() > AmxRegion::kMostSums;
+    failed_ = region_.sums.size() > AmxRegion::kMaxSums;
   }
 
   // Whether no two sums share an element, and no operand is a sum.
@@ -223,14 +223,14 @@ void AmxRegisters::StoreSum(size_t sum, llvm::Value* address) {
 
 std::optional<unsigned> AmxRegisters::Holding(const Tile& tile) const {
   for (unsigned r = 0; r < operands_.size(); ++r) {
-    if (operands_[r] && IsTile(*operands_[r], tile)) return AmxRegion::kMostSums + r;
+    if (operands_[r] && IsTile(*operands_[r], tile)) return AmxRegion::kMaxSums + r;
   }
   return std::nullopt;
 }
 
 unsigned AmxRegisters::LoadOperand(const Tile& tile, llvm::Value* address) {
   llvm::IRBuilderBase& b = state_.builder;
-  unsigned r = AmxRegion::kMostSums + next_;
+  unsigned r = AmxRegion::kMaxSums + next_;
   operands_[next_] = tile;
   next_ = (next_ + 1) % operands_.size();
   llvm::Value* stride = b.getInt64(static_cast<uint64_t>(tile.stride * kWordBytes));

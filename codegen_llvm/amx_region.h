@@ -31,7 +31,7 @@ std::optional<TileDot> ReadTileDot(const IntrinsicCall& call);
 // Loops over nothing but tile dots, which always add to the same few sums: those stay in registers
 // from the first iteration to the last.
 struct AmxRegion {
-  static constexpr size_t kMostSums = 4;  // of eight registers; the others hold operands
+  static constexpr size_t kMaxSums = 4;  // of eight registers; the others hold operands
   std::vector<Tile> sums;
 };
 // Returns nullopt for any other statement.
@@ -41,7 +41,7 @@ std::optional<AmxRegion> FindAmxRegion(const Stmt& stmt);
 class AmxRegisters {
  public:
   AmxRegisters(KernelState& state, AmxRegion region)
-      : state_(state), region_(std::move(region)), operands_(kRegisters - AmxRegion::kMostSums) {}
+      : state_(state), region_(std::move(region)), operands_(kRegisters - AmxRegion::kMaxSums) {}
 
   const AmxRegion& region() const { return region_; }
   // Emits the loads and stores of the sums. `address` is that of a sum's first element.

@@ -23,9 +23,9 @@ llvm::Value* EmitSigmoidF32(llvm::IRBuilderBase& b, llvm::Value* x);  // 4 ulp
 // Computes through f64, rounded once: 1 ulp.
 llvm::Value* EmitLog1pF32(llvm::IRBuilderBase& b, llvm::Value* x);
 llvm::Value* EmitPowF32(llvm::IRBuilderBase& b, llvm::Value* x, llvm::Value* y);
-// Expects |x| < kLargestAngleF32; beyond that the quadrant is lost.
+// Expects |x| < kMaxAngleF32; beyond that the quadrant is lost.
 llvm::Value* EmitSinF32(llvm::IRBuilderBase& b, llvm::Value* x);
 llvm::Value* EmitCosF32(llvm::IRBuilderBase& b, llvm::Value* x);
-inline constexpr double kLargestAngleF32 = 0x1p40;
+inline constexpr double kMaxAngleF32 = 0x1p40;
 
 }  // namespace tcc

@@ -97,7 +97,7 @@ Value* SineOrCosine(KernelState& state, ScalarOp op, Value* x) {
   int32_t function = is_sine ? TCC_MATH_SIN : TCC_MATH_COS;
   if (IsDouble(x)) return EmitRuntimeMath(state, function, x, nullptr);
   Value* fast = is_sine ? EmitSinF32(b, x) : EmitCosF32(b, x);
-  Value* large = b.CreateFCmpOGE(Abs(b, x), Real(x, kLargestAngleF32));
+  Value* large = b.CreateFCmpOGE(Abs(b, x), Real(x, kMaxAngleF32));
   if (large->getType()->isVectorTy()) large = b.CreateOrReduce(large);
   llvm::BasicBlock* before = b.GetInsertBlock();
   llvm::BasicBlock* reduce = llvm::BasicBlock::Create(b.getContext(), "large", state.function);

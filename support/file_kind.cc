@@ -44,7 +44,7 @@ std::string_view TextOf(std::span<const uint8_t> bytes) {
 }
 
 constexpr std::string_view kPointerStart = "version https://git-lfs.github.com/spec/";
-constexpr size_t kLongestPointer = 1024;  // git-lfs reads no longer pointers
+constexpr size_t kMaxPointerBytes = 1024;  // git-lfs reads no longer pointers
 
 std::string SizeText(uint64_t bytes) {
   if (bytes >> 20 != 0) return fmt::format("{} MiB", bytes >> 20);
@@ -83,7 +83,7 @@ bool IsSafetensors(std::span<const uint8_t> bytes) {
 }  // namespace
 
 bool IsGitLfsPointer(std::span<const uint8_t> bytes) {
-  return bytes.size() <= kLongestPointer && TextOf(bytes).starts_with(kPointerStart);
+  return bytes.size() <= kMaxPointerBytes && TextOf(bytes).starts_with(kPointerStart);
 }
 
 bool LooksLikeOnnx(std::span<const uint8_t> bytes) {

@@ -31,8 +31,8 @@ StatusOr<std::vector<WindowDim>> TransposedDims(const NodeLowering& node,
 
   for (size_t d = 0; d < count; ++d) {
     WindowDim& dim = dims[d];
-    if (dim.kernel < 1 || dim.kernel > kLargestWindowSize / dim.dilation ||
-        dim.input > kLargestWindowSize / dim.stride) {
+    if (dim.kernel < 1 || dim.kernel > kMaxWindowSize / dim.dilation ||
+        dim.input > kMaxWindowSize / dim.stride) {
       return node.Error("input {}, kernel {}, stride {} and dilation {} in dimension {}", dim.input,
                         dim.kernel, dim.stride, dim.dilation, d);
     }

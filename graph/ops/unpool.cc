@@ -92,8 +92,8 @@ Status LowerCol2Im(NodeLowering& node) {
   bool good = columns.size() == 3 && block.size() == dims && dims >= 1;
   std::vector<int64_t> outputs;
   for (size_t d = 0; good && d < dims; ++d) {
-    good = image[d] > 0 && image[d] < kLargestWindowSize && block[d] > 0 &&
-           block[d] < kLargestWindowSize / dilations[d];
+    good = image[d] > 0 && image[d] < kMaxWindowSize && block[d] > 0 &&
+           block[d] < kMaxWindowSize / dilations[d];
     if (!good) break;
     int64_t room = image[d] + pads[d] + pads[dims + d] - dilations[d] * (block[d] - 1) - 1;
     good = room >= 0;

@@ -35,7 +35,7 @@ StatusOr<std::vector<int64_t>> WindowSizes(const NodeLowering& node, const char*
     return node.Error("{} has {} numbers; expected {}", key, values.size(), count);
   }
   for (int64_t value : values) {
-    if (value < least || value > kLargestWindowSize) {
+    if (value < least || value > kMaxWindowSize) {
       return node.Error("{} has {}; expected at least {}", key, value, least);
     }
   }
@@ -75,7 +75,7 @@ StatusOr<std::vector<WindowDim>> WindowDims(const NodeLowering& node,
   std::string auto_pad = node.node().String("auto_pad", "NOTSET");
   for (size_t d = 0; d < dims.size(); ++d) {
     WindowDim& dim = dims[d];
-    if (dim.kernel < 1 || dim.kernel > kLargestWindowSize / dim.dilation) {
+    if (dim.kernel < 1 || dim.kernel > kMaxWindowSize / dim.dilation) {
       return node.Error("kernel {} with dilation {}", dim.kernel, dim.dilation);
     }
     if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") {

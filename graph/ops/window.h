@@ -20,9 +20,9 @@ struct WindowDim {
 
 // The largest valid stride, pad or kernel. Even below it, products of two fit an int64_t only after
 // a check.
-inline constexpr int64_t kLargestWindowSize = int64_t{1} << 40;
+inline constexpr int64_t kMaxWindowSize = int64_t{1} << 40;
 
-// Returns the attribute `key`: `count` numbers between `least` and kLargestWindowSize, each
+// Returns the attribute `key`: `count` numbers between `least` and kMaxWindowSize, each
 // `fallback` if the attribute is absent.
 StatusOr<std::vector<int64_t>> WindowSizes(const NodeLowering& node, const char* key, size_t count,
                                            int64_t fallback, int64_t least);

@@ -8,7 +8,7 @@ namespace tcc {
 namespace {
 
 // Up to this many iterations a list costs less than a call in each: half a MiB.
-constexpr int64_t kLongestList = 1 << 16;
+constexpr int64_t kMaxListLength = 1 << 16;
 
 bool ReadsIteration(const Node& loop) {
   const Graph& body = loop.bodies[0];
@@ -77,7 +77,7 @@ Status CountIterations(Graph& graph) {
     Node& node = graph.nodes[n];
     if (node.op != OpKind::kLoop || !ReadsIteration(node)) continue;
     std::optional<int64_t> trips = KnownTripCount(graph, node);
-    if (trips && *trips <= kLongestList) {
+    if (trips && *trips <= kMaxListLength) {
       ScanIteration(graph, node, *trips);
     } else {
       CarryIteration(graph, node);

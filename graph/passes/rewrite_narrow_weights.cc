@@ -11,10 +11,10 @@ namespace {
 constexpr int64_t kWordBits = 32;
 
 // With more rows, unpacking a number for each use costs more than reading f32.
-constexpr int64_t kMostRows = 4;
+constexpr int64_t kMaxRows = 4;
 
 // Smaller weights stay in a cache as f32.
-constexpr int64_t kLeastWeights = int64_t{1} << 18;
+constexpr int64_t kMinWeights = int64_t{1} << 18;
 
 // A constant matrix (q - zero) * scale. Scales and zeros have an entry per block of the depth and
 // per column.
@@ -48,7 +48,7 @@ class Rewriter {
     for (Node& node : graph_.nodes) {
       if (node.op != OpKind::kMatMul || !HasFewRows(graph_.value(node.inputs[0]))) continue;
       std::optional<NarrowWeight> weight = WeightOf(node.inputs[1]);
-      if (weight && weight->depth * weight->columns >= kLeastWeights) Multiply(node, *weight);
+      if (weight && weight->depth * weight->columns >= kMinWeights) Multiply(node, *weight);
     }
   }
 
@@ -58,10 +58,10 @@ class Rewriter {
     if (!is_single || x.shape.size() < 2) return false;
     int64_t rows = 1;
     for (size_t d = 0; d + 1 < x.shape.size(); ++d) {
-      int64_t extent = AsConstant(x.shape[d]).value_or(kMostRows + 1);
-      rows = extent > kMostRows ? kMostRows + 1 : rows * extent;
+      int64_t extent = AsConstant(x.shape[d]).value_or(kMaxRows + 1);
+      rows = extent > kMaxRows ? kMaxRows + 1 : rows * extent;
     }
-    return rows >= 1 && rows <= kMostRows;
+    return rows >= 1 && rows <= kMaxRows;
   }
 
   std::optional<NarrowWeight> WeightOf(ValueId id) const {

@@ -11,7 +11,7 @@ namespace {
 // Fewer channels per group are multiplied in floats: there are no pairs of bytes. f32 holds sums of
 // so many terms.
 constexpr int64_t kMinGroupChannels = 8;
-constexpr int64_t kMostFloatTerms = (int64_t{1} << 24) / (255 * 255);
+constexpr int64_t kMaxFloatTerms = (int64_t{1} << 24) / (255 * 255);
 
 // Division by a smaller step might make an infinite constant.
 constexpr double kMinStep = 0x1p-64;
@@ -88,7 +88,7 @@ std::optional<Product> ProductOf(const Graph& graph, const Node& node, const Ten
                .trailing = shape.size() - 2,
                .bias = node.inputs.size() > 2 ? node.inputs[2] : kNoValue};
     product.widens_weight = is_grouped && shape[1] < kMinGroupChannels;
-    bool fits = !product.widens_weight || product.terms <= kMostFloatTerms;
+    bool fits = !product.widens_weight || product.terms <= kMaxFloatTerms;
     return fits ? std::optional(product) : std::nullopt;
   }
   if (shape.size() != 2) return std::nullopt;

@@ -58,14 +58,13 @@ bool IsRoundedProduct(const Mul& product, std::optional<DType> type) {
          (IsRounded(product.a, type) && IsRounded(product.b, type));
 }
 
-constexpr double kLargestTf32 = 0x1.ffcp127;
+constexpr double kMaxTf32 = 0x1.ffcp127;
 
 // Rounds to tf32 and clamps to its largest number. An infinity becomes 1 or -1 here and stays
 // infinite in the small part, so that no infinity meets a zero or an infinity of the other sign in
 // the three products.
 Expr BigPart(const Expr& x) {
-  Expr below =
-      MinOf(MaxOf(x, FloatConst(kFloat32, -kLargestTf32)), FloatConst(kFloat32, kLargestTf32));
+  Expr below = MinOf(MaxOf(x, FloatConst(kFloat32, -kMaxTf32)), FloatConst(kFloat32, kMaxTf32));
   return SelectOf(CallOf(ScalarOp::kIsInf, {x}), CallOf(ScalarOp::kSign, {x}),
                   CallOf(ScalarOp::kRoundTf32, {below}));
 }

@@ -73,7 +73,7 @@ std::optional<TileProduct> MatchStage(const ComputeExpr& stage) {
 }
 
 // The least share of the work that makes results.
-constexpr double kLeastShare = 0.25;
+constexpr double kMinShare = 0.25;
 
 bool IsWorthIt(const ComputeExpr& stage, const TileProduct& product) {
   double share = 1;
@@ -84,7 +84,7 @@ bool IsWorthIt(const ComputeExpr& stage, const TileProduct& product) {
       if (grows) share *= Share(*AsConstant(axis.extent));
     }
   }
-  return share >= kLeastShare;
+  return share >= kMinShare;
 }
 
 // Cycles of a core that adds two vectors of 16 products in each: of bytes in quads, else of f32.

@@ -7,7 +7,7 @@ namespace tcc {
 namespace {
 
 // Doubling more than this costs more in code than the tests cost in time.
-constexpr int kLargestBody = 512;
+constexpr int kMaxBody = 512;
 
 // Conditions in `body` that only use what is defined outside it; each once, in order of occurrence.
 std::vector<Expr> InvariantConditions(const For& loop) {
@@ -37,7 +37,7 @@ Stmt Unswitch(const Stmt& stmt) {
   bool innermost = true;
   PreOrder(loop->body,
            [&](const Stmt& s) { innermost = innermost && !s.as<For>() && !s.as<Barrier>(); });
-  if (!innermost || CountStores(loop->body) > kLargestBody) return stmt;
+  if (!innermost || CountStores(loop->body) > kMaxBody) return stmt;
   std::vector<Expr> conditions = InvariantConditions(*loop);
   if (conditions.empty()) return stmt;
 

@@ -40,7 +40,7 @@ struct ImportOptions {
 
 // The range of the Shape variable for a dimension that is left free.
 inline constexpr int64_t kMinFreeDim = 1;
-inline constexpr int64_t kGreatestFreeDim = int64_t{1} << 24;
+inline constexpr int64_t kMaxFreeDim = int64_t{1} << 24;
 
 // Reads a model into the form that ir/graph/graph.h describes. Initializers and Constant nodes
 // become constants, as does an Identity of one; large tensors stay mapped in their files. Every

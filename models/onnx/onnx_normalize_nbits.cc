@@ -29,11 +29,11 @@ StatusOr<Blocks> ReadBlocks(const OnnxNodeContext& context) {
     return context.NotSupported(
         fmt::format("attribute 'bits' is {}; supported are 2, 4 and 8", blocks.bits));
   }
-  constexpr int64_t kLargest = INT32_MAX;
+  constexpr int64_t kMaxExtent = INT32_MAX;
   for (int64_t value : {blocks.columns, blocks.depth, blocks.size}) {
-    if (value < 1 || value > kLargest) {
+    if (value < 1 || value > kMaxExtent) {
       return context.Invalid(fmt::format("K is {}, N {} and block_size {}; expected 1 to {}",
-                                         blocks.depth, blocks.columns, blocks.size, kLargest));
+                                         blocks.depth, blocks.columns, blocks.size, kMaxExtent));
     }
   }
   if (blocks.size % blocks.per_byte() != 0) {

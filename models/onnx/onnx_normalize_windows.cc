@@ -9,7 +9,7 @@ namespace {
 using Extents = std::vector<int64_t>;
 
 // The largest extent of a window: extents can be multiplied and added without overflow.
-constexpr int64_t kLargest = INT32_MAX;
+constexpr int64_t kMaxEntry = INT32_MAX;
 
 Status CheckExtents(const OnnxNodeContext& context, const std::string& key, size_t count,
                     int64_t least) {
@@ -19,9 +19,9 @@ Status CheckExtents(const OnnxNodeContext& context, const std::string& key, size
         fmt::format("{} has {} entries; expected {}", key, values.size(), count));
   }
   for (int64_t value : values) {
-    if (value < least || value > kLargest) {
+    if (value < least || value > kMaxEntry) {
       return context.Invalid(
-          fmt::format("{} has entry {}; expected {} to {}", key, value, least, kLargest));
+          fmt::format("{} has entry {}; expected {} to {}", key, value, least, kMaxEntry));
     }
   }
   return OkStatus();

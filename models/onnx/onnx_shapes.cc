@@ -136,7 +136,7 @@ Expr ModelShapes::Dimension(const onnxpb::ValueInfo& input, int axis) {
   if (std::optional<Expr> known = Known(name)) return *known;
   std::string hint = Identifier(name);
   while (!hints_.insert(hint).second) hint += "_";
-  vars_.push_back(ShapeVar(hint, kMinFreeDim, kGreatestFreeDim));
+  vars_.push_back(ShapeVar(hint, kMinFreeDim, kMaxFreeDim));
   free_.emplace(name, vars_.back());
   return Expr(vars_.back());
 }

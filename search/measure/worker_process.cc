@@ -38,9 +38,9 @@ constexpr int kWorkerSocket = 3;
 constexpr double kPoliteSeconds = 1;
 
 Clock::time_point After(double seconds) {
-  constexpr double kLongest = 1e6;  // far from the clock's range
+  constexpr double kMaxSeconds = 1e6;  // far from the clock's range
   return Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                            std::chrono::duration<double>(std::clamp(seconds, 0.0, kLongest)));
+                            std::chrono::duration<double>(std::clamp(seconds, 0.0, kMaxSeconds)));
 }
 
 // The folder of the shared library that tcc is in; empty where it is linked into the program.

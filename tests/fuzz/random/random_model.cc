@@ -25,10 +25,10 @@ int64_t RandomExtent(Random& random, int64_t largest) {
 }
 
 std::vector<int64_t> RandomShape(Random& random) {
-  constexpr int64_t kLargest[] = {0, 40, 16, 10, 9, 6};
+  constexpr int64_t kMaxExtents[] = {0, 40, 16, 10, 9, 6};
   auto rank = static_cast<size_t>(random.OneIn(12) ? random.Below(2) : 2 + random.Below(4));
   std::vector<int64_t> shape;
-  for (size_t d = 0; d < rank; ++d) shape.push_back(RandomExtent(random, kLargest[rank]));
+  for (size_t d = 0; d < rank; ++d) shape.push_back(RandomExtent(random, kMaxExtents[rank]));
   return shape;
 }
 

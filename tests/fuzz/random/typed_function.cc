@@ -12,7 +12,7 @@
 namespace tcc {
 namespace {
 
-constexpr int64_t kLargest = 8;
+constexpr int64_t kMaxValue = 8;
 constexpr DTypeCode kTypes[] = {DTypeCode::kBool,    DTypeCode::kInt8,    DTypeCode::kInt16,
                                 DTypeCode::kInt32,   DTypeCode::kInt64,   DTypeCode::kUInt8,
                                 DTypeCode::kUInt16,  DTypeCode::kUInt32,  DTypeCode::kUInt64,
@@ -56,15 +56,15 @@ class TypedExprs {
     if (dtype.is_bool()) return Truth(depth);
     if (dtype.is_storage_only()) return Stored(dtype, depth);
     Expr value = depth == 0 || random_.OneIn(6) ? Leaf(dtype) : Compute(dtype, depth);
-    return MaxOf(MinOf(value, Number(dtype, kLargest)),
-                 Number(dtype, IsUnsigned(dtype) ? 0 : -kLargest));
+    return MaxOf(MinOf(value, Number(dtype, kMaxValue)),
+                 Number(dtype, IsUnsigned(dtype) ? 0 : -kMaxValue));
   }
 
   const std::vector<Buffer>& inputs() const { return inputs_; }
 
  private:
   Expr Leaf(DType dtype) {
-    if (random_.OneIn(5)) return Number(dtype, random_.Between(0, kLargest));
+    if (random_.OneIn(5)) return Number(dtype, random_.Between(0, kMaxValue));
     if (random_.OneIn(4)) return Cast(dtype, 0);
     return Loaded(dtype);
   }
@@ -243,7 +243,7 @@ std::string ReductionText(const std::string& inputs, DType to, int64_t m, int64_
   buffer.var = BufferVar("R", sum.dtype);
   Expr loaded = Make<Load>(buffer.var, std::vector<Expr>{LoopVar("i"), LoopVar("j")});
   if (!sum.dtype.is_bool()) {
-    loaded = MaxOf(MinOf(loaded, Number(sum.dtype, kLargest)), Number(sum.dtype, 0));
+    loaded = MaxOf(MinOf(loaded, Number(sum.dtype, kMaxValue)), Number(sum.dtype, 0));
   }
   Expr value = sum.dtype == to ? loaded : CastTo(to, loaded);
   return fmt::format(R"(
@@ -341,9 +341,9 @@ void SetAnything(Tensor& tensor, int64_t element, Random& random) {
 }
 
 void SetSmall(Tensor& tensor, int64_t element, Random& random) {
-  int64_t low = IsUnsigned(tensor.dtype) ? 0 : -kLargest;
+  int64_t low = IsUnsigned(tensor.dtype) ? 0 : -kMaxValue;
   SetElementInt(tensor, element,
-                tensor.dtype.is_bool() ? random.Between(0, 1) : random.Between(low, kLargest));
+                tensor.dtype.is_bool() ? random.Between(0, 1) : random.Between(low, kMaxValue));
 }
 
 }  // namespace
