@@ -96,13 +96,14 @@ std::unique_ptr<llvm::Module> EmitKernel(llvm::LLVMContext& context, const Funct
   llvm::IRBuilder<> b(context);
   llvm::Function* function = DeclareKernel(*module, b, fn.name, target);
   b.SetInsertPoint(llvm::BasicBlock::Create(context, "entry", function));
-  KernelState state{.module = *module, .builder = b};
+  KernelState state{.module = *module,
+                    .builder = b,
+                    .machine = {.vector_bytes = target.vector_bytes,
+                                .dots_bytes = DotsBytes(machine),
+                                .dots_bfloats = DotsBFloats(machine),
+                                .amx = target.amx}};
   state.function = function;
   state.runtime = function->getArg(0);
-  state.vector_bytes = target.vector_bytes;
-  state.dots_bytes = DotsBytes(machine);
-  state.dots_bfloats = DotsBFloats(machine);
-  state.amx = target.amx;
   BindParameters(state, fn);
   BindShapes(state, fn);
   StmtEmitter(state).Emit(fn.body);

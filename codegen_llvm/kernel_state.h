@@ -22,17 +22,23 @@ struct BufferBinding {
   bool is_private = false;
 };
 
+// The facts of the machine that decide which instructions are emitted: the same in all functions of
+// a kernel.
+struct MachineFacts {
+  int64_t vector_bytes = 0;
+  bool dots_bytes = false;    // whether the machine has vpdpbusd
+  bool dots_bfloats = false;  // and vdpbf16ps
+  bool amx = false;           // whether the target has tdpbusd and tdpbf16ps
+};
+
 // The state that the emitters of one LLVM function share: where code goes, and the values of
 // variables and buffers. The body of a parallel loop is a function with a state of its own.
 struct KernelState {
   llvm::Module& module;
   llvm::IRBuilderBase& builder;
+  MachineFacts machine = {};
   llvm::Function* function = nullptr;
   llvm::Value* runtime = nullptr;  // const TccRuntime*
-  int64_t vector_bytes = 0;        // of the target
-  bool dots_bytes = false;         // whether the machine has vpdpbusd
-  bool dots_bfloats = false;       // and vdpbf16ps
-  bool amx = false;                // whether the target has tdpbusd and tdpbf16ps
   bool amx_is_configured = false;  // at the function's beginning
   // The i32 that the body of a parallel loop sets when memory runs out. Null in the kernel itself,
   // which returns TCC_KERNEL_OUT_OF_MEMORY.

@@ -80,11 +80,7 @@ llvm::Function* EmitBody(KernelState& outer, const For& loop, llvm::StructType* 
     return b.CreateLoad(closure_type->getElementType(i),
                         b.CreateStructGEP(closure_type, closure, i));
   };
-  KernelState state{.module = outer.module, .builder = b};
-  state.vector_bytes = outer.vector_bytes;
-  state.dots_bytes = outer.dots_bytes;
-  state.dots_bfloats = outer.dots_bfloats;
-  state.amx = outer.amx;
+  KernelState state{.module = outer.module, .builder = b, .machine = outer.machine};
   state.function = function;
   state.runtime = member(kRuntime);
   state.failure = b.CreateStructGEP(closure_type, closure, kFailure);

@@ -132,7 +132,7 @@ void StmtEmitter::EmitFor(const For& loop) {
       [[fallthrough]];
     case ForKind::kSerial:
     case ForKind::kUnrolled:
-      if (state_.amx && !amx_) {
+      if (state_.machine.amx && !amx_) {
         if (auto region = FindAmxRegion(Stmt(loop))) return EmitAmx(Stmt(loop), *std::move(region));
       }
       return EmitLoop(loop.var, b_.getInt64(0), exprs_.Emit(loop.extent), loop.body);
@@ -230,7 +230,7 @@ void StmtEmitter::EmitWorkspace(const Allocate& allocate, Value* elements) {
 }
 
 void StmtEmitter::EmitCall(const IntrinsicCall& call) {
-  std::optional<TileDot> dot = state_.amx ? ReadTileDot(call) : std::nullopt;
+  std::optional<TileDot> dot = state_.machine.amx ? ReadTileDot(call) : std::nullopt;
   if (!dot) return Emit(call.body);
   if (!amx_) return EmitAmx(Stmt(call), AmxRegion{{dot->c}});
   if (!dot->condition) return EmitTileDot(*dot);

@@ -19,7 +19,7 @@ using Instruction = std::optional<llvm::Intrinsic::ID>;
 // Returns the instruction for a vector of `lanes` words, among those for 4, 8 and 16.
 Instruction InstructionFor(const KernelState& state, int lanes,
                            const llvm::Intrinsic::ID (&instructions)[3]) {
-  if (lanes * int64_t{4} > state.vector_bytes) return std::nullopt;
+  if (lanes * int64_t{4} > state.machine.vector_bytes) return std::nullopt;
   if (lanes == 4) return instructions[0];
   if (lanes == 8) return instructions[1];
   if (lanes == 16) return instructions[2];
@@ -62,7 +62,8 @@ Value* EmitDotOfBytes(KernelState& state, Value* sum, Value* x, Value* y) {
                                              llvm::Intrinsic::x86_avx512_vpdpbusd_512};
   llvm::IRBuilderBase& b = state.builder;
   Instruction instruction = InstructionFor(state, LanesOf(x), kAddDot);
-  if (state.dots_bytes && instruction) return b.CreateIntrinsic(*instruction, {}, {sum, x, y});
+  if (state.machine.dots_bytes && instruction)
+    return b.CreateIntrinsic(*instruction, {}, {sum, x, y});
   // The bytes in even and in odd places, each in a half of its own.
   llvm::Type* halves = Halves(b, x);
   Value* unsigned_bytes = b.CreateBitCast(x, halves);
@@ -91,7 +92,7 @@ Value* EmitDotOfBFloats(KernelState& state, Value* sum, Value* x, Value* y) {
                                              llvm::Intrinsic::x86_avx512bf16_dpbf16ps_512};
   llvm::IRBuilderBase& b = state.builder;
   Instruction instruction = InstructionFor(state, LanesOf(x), kAddDot);
-  if (state.dots_bfloats && instruction) {
+  if (state.machine.dots_bfloats && instruction) {
     auto* halves = llvm::FixedVectorType::get(b.getBFloatTy(), 2 * LanesOf(x));
     return b.CreateIntrinsic(*instruction, {},
                              {sum, b.CreateBitCast(x, halves), b.CreateBitCast(y, halves)});
