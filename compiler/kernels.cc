@@ -71,7 +71,7 @@ std::optional<size_t> VariantOnTensorCores(const Task& task, const Target& targe
   std::optional<size_t> best;
   int64_t most = 0;
   for (size_t v = 0; v < task.variants.size(); ++v) {
-    if (v > 0 && v == task.merged) continue;  // no device has run it yet
+    if (v > 0 && v == task.merged) continue;  // no device has timed it yet
     int64_t results = ResultsOnTensorCores(task.variants[v], target);
     if (results > most) best = v;
     most = std::max(most, results);
