@@ -100,8 +100,8 @@ StatusOr<TuneResult> TuneKernel(const Workload& workload, const TuningBench& ben
   TCC_ASSIGN_OR_RETURN(TemporaryFolder scratch, TemporaryFolder::Make("a temporary database"));
   TCC_ASSIGN_OR_RETURN(Database database, OpenDatabase(bench.db, scratch));
   TCC_ASSIGN_OR_RETURN(std::unique_ptr<Measurer> measurer, setup.NewMeasurer());
-  auto build = [&](const Workload& of, std::span<const Candidate> candidates,
-                   const BuildFilter& filter) { return setup.Build(of, candidates, filter); };
+  auto build = [&](const Workload& task, std::span<const Candidate> candidates,
+                   const BuildFilter& filter) { return setup.Build(task, candidates, filter); };
   TuneOptions options{.target = setup.target, .seconds = bench.seconds};
   options.trials = bench.trials.value_or(bench.seconds > 0 ? 0 : kTrials);
   options.searcher = bench.searcher;
@@ -171,8 +171,11 @@ StatusOr<std::vector<double>> MeasureAll(const Workload& workload,
   return seconds;
 }
 
-// Share of the measurements within 3 % of the median of their point. Each run is divided by how
-// fast the machine was in it: the median over points of the ratio to the point's median.
+// The relative distance from the median of its point within which a measurement repeats it.
+constexpr double kRepeatTolerance = 0.03;
+
+// The share of the measurements that repeat their point, as they are and with each run divided by
+// how fast the machine was in it: the median over points of the ratio to the point's median.
 struct Repeats {
   double as_is = 0;
   double by_run = 0;
@@ -193,8 +196,8 @@ Repeats RepeatsOf(const std::vector<std::vector<double>>& runs) {
     if (of_run.empty()) continue;
     double speed = MedianOf(of_run);
     for (double ratio : of_run) {
-      repeats.as_is += (std::abs(ratio - 1) <= 0.03) / count;
-      repeats.by_run += (std::abs(ratio / speed - 1) <= 0.03) / count;
+      repeats.as_is += (std::abs(ratio - 1) <= kRepeatTolerance) / count;
+      repeats.by_run += (std::abs(ratio / speed - 1) <= kRepeatTolerance) / count;
     }
   }
   return repeats;
@@ -202,8 +205,8 @@ Repeats RepeatsOf(const std::vector<std::vector<double>>& runs) {
 
 // Measures the same points in several runs, each in a worker of its own.
 Status MeasureRepeatability(const TuningBench& bench, const Setup& setup) {
-  fmt::print("{:<24} {:>6} {:>5} {:>12} {:>16}\n", "kernel", "points", "runs", "within 3 %",
-             "speed of run out");
+  fmt::print("{:<24} {:>6} {:>5} {:>12} {:>16}\n", "kernel", "points", "runs",
+             fmt::format("within {:.0f} %", 100 * kRepeatTolerance), "speed of run out");
   for (const BenchKernel& kernel : KernelsOf(bench)) {
     TCC_ASSIGN_OR_RETURN(Workload workload, TunedWorkloadOf(kernel, setup.target));
     std::vector<std::vector<uint8_t>> artefacts = DrawArtefacts(workload, setup, bench);

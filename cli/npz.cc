@@ -183,13 +183,13 @@ StatusOr<std::vector<ZipMember>> ReadZip(std::span<const uint8_t> file) {
   std::set<std::string> names;
   uint64_t packed = 0;
   for (const Entry& entry : entries) {
-    std::string of = fmt::format("member '{}'", Printable(entry.name));
-    if (!names.insert(entry.name).second) return Damaged(of + " comes twice");
+    std::string member = fmt::format("member '{}'", Printable(entry.name));
+    if (!names.insert(entry.name).second) return Damaged(member + " comes twice");
     // Members that share bytes would make more of them than deflate can.
     packed += entry.packed;
     if (packed > file.size()) return Damaged("its members are larger than the file");
     StatusOr<std::vector<uint8_t>> bytes = ReadMember(file, entry);
-    if (!bytes.ok()) return Annotate(bytes.status(), of);
+    if (!bytes.ok()) return Annotate(bytes.status(), member);
     members.push_back({entry.name, *std::move(bytes)});
   }
   return members;

@@ -76,9 +76,10 @@ Scaled WithoutFactors(const Rewrite& rewrite, ValueId value) {
   Scaled scaled{value};
   while (const Node* node = ProducerOf(rewrite, scaled.value)) {
     if ((node->op != OpKind::kMul && node->op != OpKind::kDiv) || node->inputs.size() != 2) break;
-    size_t of = node->op == OpKind::kMul && SingleNumber(rewrite.graph, node->inputs[0]) ? 1 : 0;
-    std::optional<double> number = SingleNumber(rewrite.graph, node->inputs[1 - of]);
-    ValueId rest = node->inputs[of];
+    size_t scaled_input =
+        node->op == OpKind::kMul && SingleNumber(rewrite.graph, node->inputs[0]) ? 1 : 0;
+    std::optional<double> number = SingleNumber(rewrite.graph, node->inputs[1 - scaled_input]);
+    ValueId rest = node->inputs[scaled_input];
     if (!number || *number == 0 || DimsOf(rewrite, rest) != DimsOf(rewrite, scaled.value)) break;
     scaled.factor = node->op == OpKind::kMul ? scaled.factor * *number : scaled.factor / *number;
     scaled.value = rest;

@@ -13,12 +13,25 @@
 namespace tcc {
 namespace {
 
-constexpr double kFloor = 0.1;      // of everything, in equal parts
-constexpr double kMemory = 0.985;   // weight of a trial beside the next one: 0.8 after 15
-constexpr double kNearGain = 0.05;  // of a trial near to the best
-constexpr double kNear = 1.1;       // times the best
-constexpr double kMinGain = 0.002;  // nobody is given up for good
-constexpr double kDoubt = 2;        // trials without a gain that everyone is thought to have had
+// The gain of a trial is ln(best seconds before / its seconds) where it is faster, plus kNearGain
+// where it takes at most kNear times the best: a searcher that stays near is worth going on with.
+constexpr double kNear = 1.1;
+constexpr double kNearGain = 0.05;
+// An older trial's weight relative to the next one; 0.8 after 15 trials.
+constexpr double kTrialDecay = 0.985;
+// The trials without a gain that each searcher is taken to have had.
+constexpr double kPriorTrials = 2;
+// The gain per trial that every searcher keeps: none is given up for good.
+constexpr double kMinRate = 0.002;
+// The part of the budget that is dealt out in equal shares.
+constexpr double kEqualShare = 0.1;
+// A sketch is given up when its start takes more than this many times the best seconds.
+constexpr double kMaxStartRatio = 8;
+// The proposals that a searcher makes at once, where several share a batch: a round of a searcher
+// takes as long whether it is for one proposal or for some.
+constexpr size_t kProposalsAtOnce = 4;
+// A task is settled when its latest kSettledTrials have gained less than this part of the best.
+constexpr double kSettledGain = 0.01;
 
 struct Gains {
   double sum = 0;
@@ -30,13 +43,6 @@ double GainOf(const Trial& trial, double best) {
   double gain = std::max(std::log(best / trial.seconds), 0.0);
   return gain + (trial.seconds <= kNear * best ? kNearGain : 0);
 }
-
-// A sketch is given up when its start takes so many times the best.
-constexpr double kHopeless = 8;
-// Proposals that a searcher makes at once, where several share a batch: a round of a searcher takes
-// as long whether it is for one proposal or for some.
-constexpr size_t kHand = 4;
-constexpr double kSettledGain = 0.01;
 
 uint64_t SeedFor(const std::string& text) {
   Sha256Digest digest = Sha256(text);
@@ -52,32 +58,34 @@ std::vector<double> SharesOf(const TaskHistory& history, std::span<const std::st
   double best = 0;  // before the trial; 0: none
   for (const Trial& trial : history.trials()) {
     auto place = std::ranges::find(names, trial.searcher);
-    for (Gains& of : gains) {
-      of.sum *= kMemory;
-      of.weights *= kMemory;
+    for (Gains& searcher : gains) {
+      searcher.sum *= kTrialDecay;
+      searcher.weights *= kTrialDecay;
     }
     if (place != names.end()) {
-      Gains& of = gains[static_cast<size_t>(place - names.begin())];
-      of.sum += GainOf(trial, best);
-      of.weights += 1;
+      Gains& searcher = gains[static_cast<size_t>(place - names.begin())];
+      searcher.sum += GainOf(trial, best);
+      searcher.weights += 1;
     }
     bool faster = trial.status == MeasureStatus::kOk && (best == 0 || trial.seconds < best);
     if (faster) best = trial.seconds;
   }
   // Falls to the least while nothing new is known of a searcher.
-  auto rate = [](const Gains& of) { return std::max(of.sum / (of.weights + kDoubt), kMinGain); };
-  double most = kMinGain;
-  for (const Gains& of : gains) {
-    if (of.weights > 0) most = std::max(most, rate(of));
+  auto rate = [](const Gains& searcher) {
+    return std::max(searcher.sum / (searcher.weights + kPriorTrials), kMinRate);
+  };
+  double most = kMinRate;
+  for (const Gains& searcher : gains) {
+    if (searcher.weights > 0) most = std::max(most, rate(searcher));
   }
   std::vector<double> shares;
   double sum = 0;
-  for (const Gains& of : gains) {
-    shares.push_back(of.weights > 0 ? rate(of) : most);
+  for (const Gains& searcher : gains) {
+    shares.push_back(searcher.weights > 0 ? rate(searcher) : most);
     sum += shares.back();
   }
   for (double& share : shares) {
-    share = kFloor / static_cast<double>(names.size()) + (1 - kFloor) * share / sum;
+    share = kEqualShare / static_cast<double>(names.size()) + (1 - kEqualShare) * share / sum;
   }
   return shares;
 }
@@ -167,7 +175,7 @@ std::vector<size_t> TaskTuner::Deal(size_t count) const {
     size_t searcher = 0;
     while (searcher + 1 < shares.size() && draw >= shares[searcher]) draw -= shares[searcher++];
     // A rest that is too small for another hand goes along.
-    size_t hand = left < 2 * kHand ? left : kHand;
+    size_t hand = left < 2 * kProposalsAtOnce ? left : kProposalsAtOnce;
     deal[searcher] += hand;
     left -= hand;
   }
@@ -227,7 +235,7 @@ void TaskTuner::RetireSlowSketches() {
     std::optional<SearchPoint> start = space_->Start(sketch);
     for (const Trial& trial : history_->trials()) {
       if (trial.point != *start) continue;
-      bool usable = HasTime(trial.status) && trial.seconds <= kHopeless * best->seconds;
+      bool usable = HasTime(trial.status) && trial.seconds <= kMaxStartRatio * best->seconds;
       if (!usable && trial.status != MeasureStatus::kRefused) space_->Retire(sketch);
     }
   }
