@@ -10,15 +10,15 @@ namespace {
 
 // clang-format off
 constexpr GraphPass kPasses[] = {
-    // name                        function                  why here, whether it visits bodies itself
-    {"infer_shapes",               InferShapes,              "all others ask for shapes and types", true},
+    // name                        function                  why here, who visits bodies, targets
+    {"infer_shapes",               InferShapes,              "all others ask for shapes and types", Bodies::kVisited},
     {"remove_dead",                RemoveDead,               "shape arithmetic is left over"},
-    {"rewrite_quantized",          RewriteQuantized,         "while weights are bytes", false, true},
-    {"rewrite_narrow_weights",     RewriteNarrowWeights,     "before they are folded", false, true},
-    {"simplify_to_fixed_point",    SimplifyToFixedPoint,     "weights may be computed, readers are counted from here on", true},
+    {"rewrite_quantized",          RewriteQuantized,         "while weights are bytes", Bodies::kEach, PassTargets::kCpu},
+    {"rewrite_narrow_weights",     RewriteNarrowWeights,     "before they are folded", Bodies::kEach, PassTargets::kCpu},
+    {"simplify_to_fixed_point",    SimplifyToFixedPoint,     "weights may be computed, readers are counted from here on", Bodies::kVisited},
     {"rewrite_normalizations",     RewriteNormalizations,    "epsilons and axes are constants by now"},
     {"rewrite_activations",        RewriteActivations,       "while Clip is not Relu yet"},
-    {"rewrite_rotary_embeddings",  RewriteRotaryEmbeddings,  "while slices and tables are as exporters write them", true},
+    {"rewrite_rotary_embeddings",  RewriteRotaryEmbeddings,  "while slices and tables are as exporters write them", Bodies::kVisited},
     {"rewrite_attentions",         RewriteAttentions,        "while views are as exporters write them"},
     {"rewrite_movements",          RewriteMovements,         "the patterns before count on what exporters write"},
     {"cut_splits",                 CutSplits,                "once no pass asks which Split a value comes from"},
@@ -27,7 +27,7 @@ constexpr GraphPass kPasses[] = {
     {"simplify_activations",       SimplifyActivations,      "before fusion names tasks after them"},
     {"transpose_gemm_weights",     TransposeGemmWeights,     "before layouts permute the rows"},
     {"assign_layouts",             AssignLayouts,            "the last to change what nodes compute"},
-    {"fold_moved_constants",       FoldConstants,            "layouts may have transposed a constant", true},
+    {"fold_moved_constants",       FoldConstants,            "layouts may have transposed a constant", Bodies::kVisited},
     {"count_iterations",           CountIterations,          "no later pass sees that a body no longer reads it"},
     {"remove_dead_weights",        RemoveDead,               "original weights are not stored"},
 };
@@ -45,7 +45,7 @@ namespace {
 // inside by then.
 Status RunPass(const GraphPass& pass, Graph& graph) {
   TCC_RETURN_IF_ERROR(pass.run(graph));
-  if (pass.visits_bodies) return OkStatus();
+  if (pass.bodies == Bodies::kVisited) return OkStatus();
   for (Node& node : graph.nodes) {
     if (node.bodies.empty()) continue;
     SinkConstants(graph, node);
@@ -58,7 +58,7 @@ Status RunPass(const GraphPass& pass, Graph& graph) {
 
 Status RunGraphPasses(Graph& graph, TargetKind target, const std::stop_token& stop) {
   for (const GraphPass& pass : GraphPasses()) {
-    if (pass.is_for_cpus && target != TargetKind::kCpu) continue;
+    if (pass.targets == PassTargets::kCpu && target != TargetKind::kCpu) continue;
     TCC_RETURN_IF_ERROR(StopIfRequested(stop));
     TCC_RETURN_IF_ERROR(RunPass(pass, graph));
   }

@@ -10,12 +10,17 @@
 
 namespace tcc {
 
+// Who takes a pass to the bodies of control flow: RunGraphPasses after the graph around them, or
+// the pass itself.
+enum class Bodies : uint8_t { kEach, kVisited };
+enum class PassTargets : uint8_t { kAll, kCpu };
+
 struct GraphPass {
   std::string_view name;
   Status (*run)(Graph& graph);
   std::string_view why_here;
-  bool visits_bodies = false;  // whether the pass visits bodies itself; others run on each body too
-  bool is_for_cpus = false;    // whether the pass runs for CPUs only
+  Bodies bodies = Bodies::kEach;
+  PassTargets targets = PassTargets::kAll;
 };
 
 // Returns the passes in order.

@@ -253,10 +253,10 @@ Status CudaQueue::PlaceWorkspaces(const GpuKernel& kernel, std::span<const int64
 
 StatusOr<int64_t> CudaQueue::WorkspaceBytes(size_t kernel,
                                             std::span<const int64_t> shape_args) const {
-  const GpuKernel& of = program_->kernels()[kernel];
+  const GpuKernel& launched = program_->kernels()[kernel];
   // Enqueue refuses this launch.
-  if (shape_args.size() != of.shapes) return 0;
-  TCC_ASSIGN_OR_RETURN(const Workspaces places, LayOut(of, shape_args));
+  if (shape_args.size() != launched.shapes) return 0;
+  TCC_ASSIGN_OR_RETURN(const Workspaces places, LayOut(launched, shape_args));
   return places.end;
 }
 
