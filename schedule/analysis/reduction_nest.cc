@@ -3,44 +3,16 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ir/analysis/accesses.h"
 #include "ir/expr/compare.h"
 #include "ir/expr/substitute.h"
 #include "ir/expr/visitor.h"
 #include "schedule/analysis/guard.h"
-#include "schedule/analysis/region.h"
 
 namespace tcc {
-
-LoopRole RoleOf(const For& loop, const Block& block) {
-  bool spatial = Feeds(loop, block, IterKind::kSpatial);
-  bool reduce = Feeds(loop, block, IterKind::kReduce);
-  if (spatial && reduce) {
-    return OwnsCells(block, loop.var) ? LoopRole::kSpatial : LoopRole::kBoth;
-  }
-  if (spatial) return LoopRole::kSpatial;
-  return reduce ? LoopRole::kReduce : LoopRole::kNeither;
-}
-
-std::vector<Ref<For>> LoopsFrom(const Path& path, const Stmt& nest) {
-  auto first =
-      std::find_if(path.begin(), path.end(), [&](const Stmt& stmt) { return stmt.same_as(nest); });
-  return LoopsOn(Path(first, path.end()));
-}
-
-bool IsInsideLoop(const ReductionNest& found, const For& loop, const Access& output) {
-  bool reached = false;
-  for (const Stmt& stmt : found.path) {
-    reached = reached || stmt.get() == &loop;
-    const auto* allocate = stmt.as<Allocate>();
-    if (reached && allocate && output.buffer == allocate->buffer.var) return true;
-  }
-  return false;
-}
-
 namespace {
 
-// Whether an output of the reduction lives through all iterations of `loop`, which encloses it.
+// Returns whether an output of the reduction lives through all iterations of `loop`, which encloses
+// it.
 bool LivesThrough(const ReductionNest& found, const For& loop) {
   return std::ranges::any_of(found.reduce->outputs, [&](const Access& output) {
     return !IsInsideLoop(found, loop, output);
@@ -72,12 +44,8 @@ Status ExpectPlainLoops(const char* step, const ReductionNest& found) {
   return OkStatus();
 }
 
-}  // namespace
-
-namespace {
-
-// The number of leading spatial loops down to the last bound one. The work of a thread or thread
-// block stays with it, and its partial results are its own.
+// Returns the number of leading spatial loops down to the last bound one. The work of a thread or
+// thread block stays with it, and its partial results are its own.
 size_t BoundPrefix(const std::vector<Ref<For>>& loops, const Block& block) {
   size_t prefix = 0;
   for (size_t i = 0; i < loops.size() && RoleOf(*loops[i], block) == LoopRole::kSpatial; ++i) {
@@ -89,7 +57,44 @@ size_t BoundPrefix(const std::vector<Ref<For>>& loops, const Block& block) {
   return prefix;
 }
 
+// Returns whether `stmt` sets the output of the reduction's element to its identity.
+bool SetsIdentity(const Stmt& stmt, const Reduce& reduce, size_t element, const Substitution& at) {
+  const auto* store = stmt.as<Store>();
+  const Access& output = reduce.outputs[element];
+  if (!store || !(store->buffer == output.buffer)) return false;
+  for (size_t d = 0; d < output.indices.size(); ++d) {
+    if (!Equal(store->indices[d], Substitute(output.indices[d], at))) return false;
+  }
+  return Equal(store->value, reduce.combiner->identities[element]);
+}
+
 }  // namespace
+
+LoopRole RoleOf(const For& loop, const Block& block) {
+  bool spatial = Feeds(loop, block, IterKind::kSpatial);
+  bool reduce = Feeds(loop, block, IterKind::kReduce);
+  if (spatial && reduce) {
+    return OwnsCells(block, loop.var) ? LoopRole::kSpatial : LoopRole::kBoth;
+  }
+  if (spatial) return LoopRole::kSpatial;
+  return reduce ? LoopRole::kReduce : LoopRole::kNeither;
+}
+
+std::vector<Ref<For>> LoopsFrom(const Path& path, const Stmt& nest) {
+  auto first =
+      std::find_if(path.begin(), path.end(), [&](const Stmt& stmt) { return stmt.same_as(nest); });
+  return LoopsOn(Path(first, path.end()));
+}
+
+bool IsInsideLoop(const ReductionNest& found, const For& loop, const Access& output) {
+  bool reached = false;
+  for (const Stmt& stmt : found.path) {
+    reached = reached || stmt.get() == &loop;
+    const auto* allocate = stmt.as<Allocate>();
+    if (reached && allocate && output.buffer == allocate->buffer.var) return true;
+  }
+  return false;
+}
 
 StatusOr<ReductionNest> FindReduction(const char* step, const Function& fn,
                                       const std::string& block) {
@@ -149,21 +154,6 @@ Status ExpectSharedAxes(const char* step, const Block& block) {
   return InvalidInput("{}: block '{}' updates outputs of different axes; decompose_tuple it first",
                       step, block.name);
 }
-
-namespace {
-
-// Whether `stmt` sets the output of the reduction's element to its identity.
-bool SetsIdentity(const Stmt& stmt, const Reduce& reduce, size_t element, const Substitution& at) {
-  const auto* store = stmt.as<Store>();
-  const Access& output = reduce.outputs[element];
-  if (!store || !(store->buffer == output.buffer)) return false;
-  for (size_t d = 0; d < output.indices.size(); ++d) {
-    if (!Equal(store->indices[d], Substitute(output.indices[d], at))) return false;
-  }
-  return Equal(store->value, reduce.combiner->identities[element]);
-}
-
-}  // namespace
 
 const Block* InitialisationOf(const Function& fn, const Block& block) {
   const auto* reduce = block.body.as<Reduce>();
@@ -237,32 +227,12 @@ std::vector<size_t> AllElements(const Combiner& combiner) {
   return elements;
 }
 
-namespace {
-
-Stmt AllocateRound(const std::vector<Buffer>& buffers, Stmt body) {
-  for (size_t i = buffers.size(); i-- > 0;) body = MakeStmt<Allocate>(buffers[i], body);
-  return body;
-}
-
-}  // namespace
-
 std::string PartialName(const std::string& name, const Reduce& reduce, size_t e) {
   return reduce.outputs.size() == 1 ? name : name + "." + std::to_string(e);
 }
 
 Expr MakeLoad(const Var& buffer, const std::vector<Expr>& indices) {
   return Make<Load>(buffer, indices);
-}
-
-Status ExpectFixedExtent(const char* step, const For& loop, const ReductionNest& found) {
-  for (const auto* loops : {&found.above, &found.loops}) {
-    for (const Ref<For>& other : *loops) {
-      if (!UsesVar(loop.extent, other->var)) continue;
-      return InvalidInput("{}: the extent of loop '{}' depends on loop '{}'", step, loop.key,
-                          other->key);
-    }
-  }
-  return OkStatus();
 }
 
 Path PathAbove(const ReductionNest& found) {
@@ -283,27 +253,6 @@ std::vector<Ref<For>> MovingWithThreads(const std::vector<Ref<For>>& moving,
   }
   all.insert(all.end(), moving.begin(), moving.end());
   return all;
-}
-
-Status PlaceBuffers(const Block& block, const ReductionNest& found,
-                    const std::vector<Ref<For>>& moving, std::vector<Buffer>& buffers) {
-  bool at_root = found.above.empty() && moving.size() == found.loops.size();
-  if (at_root) return OkStatus();
-  std::vector<Access> writes = WritesOf(block);
-  for (size_t e = 0; e < buffers.size(); ++e) {
-    TCC_ASSIGN_OR_RETURN(Box box, RegionOf(block, writes[e],
-                                           MovingWithThreads(moving, found, {}, buffers[e].scope)));
-    buffers[e].window = {box.origin, box.size};
-  }
-  return OkStatus();
-}
-
-Stmt WithNests(const Stmt& root, const ReductionNest& found, const std::vector<Buffer>& buffers,
-               const Stmt& nests) {
-  if (found.above.empty()) {
-    return AllocateRound(buffers, Replace(root, found.nest.get(), nests));
-  }
-  return Replace(root, found.nest.get(), AllocateRound(buffers, nests));
 }
 
 }  // namespace tcc

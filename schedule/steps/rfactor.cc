@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/analysis/accesses.h"
 #include "ir/expr/substitute.h"
 #include "ir/expr/visitor.h"
 #include "schedule/analysis/guard.h"
@@ -54,6 +55,19 @@ Status ExpectNames(const Function& fn, const RFactor& step, const Reduce& reduce
   return OkStatus();
 }
 
+// Refuses a loop whose extent can be no buffer's size: it uses a loop of the nest or above the
+// nest.
+Status ExpectFixedExtent(const For& loop, const ReductionNest& found) {
+  for (const auto* loops : {&found.above, &found.loops}) {
+    for (const Ref<For>& other : *loops) {
+      if (!UsesVar(loop.extent, other->var)) continue;
+      return InvalidInput("rfactor: the extent of loop '{}' depends on loop '{}'", loop.key,
+                          other->key);
+    }
+  }
+  return OkStatus();
+}
+
 // Sorts the loops of the nest; the loop to factor is one that reduces.
 Status SortLoops(const RFactor& step, Plan& plan) {
   for (const Ref<For>& loop : plan.found.loops) {
@@ -70,7 +84,7 @@ Status SortLoops(const RFactor& step, Plan& plan) {
     return InvalidInput("rfactor: loop '{}' feeds no reduce variable of block '{}'", step.loop,
                         step.block);
   }
-  return ExpectFixedExtent("rfactor", *plan.loop, plan.found);
+  return ExpectFixedExtent(*plan.loop, plan.found);
 }
 
 Ref<Block> PartialBlock(const RFactor& step, const Plan& plan) {
@@ -88,6 +102,22 @@ Ref<Block> PartialBlock(const RFactor& step, const Plan& plan) {
   Stmt leaf = MakeStmt<Reduce>(plan.found.reduce->combiner, outputs, plan.found.reduce->inputs,
                                ReduceInit::kDecomposed);
   return BlockAt({MakeStmt<Block>(step.name, iters, block.guards, block.predicate, leaf)});
+}
+
+// Gives each buffer its window: the cells that the partial block writes while the loops of the nest
+// run. A buffer that is allocated at the root, where no loop is above, gets none. Error: an index
+// that is not affine in the loops.
+Status PlaceBuffers(Plan& plan) {
+  if (plan.found.above.empty()) return OkStatus();
+  std::vector<Access> writes = WritesOf(*plan.block);
+  for (size_t e = 0; e < plan.buffers.size(); ++e) {
+    Buffer& buffer = plan.buffers[e];
+    TCC_ASSIGN_OR_RETURN(
+        Box box, RegionOf(*plan.block, writes[e],
+                          MovingWithThreads(plan.found.loops, plan.found, {}, buffer.scope)));
+    buffer.window = {box.origin, box.size};
+  }
+  return OkStatus();
 }
 
 StatusOr<Plan> MakePlan(const Function& fn, const RFactor& step) {
@@ -114,8 +144,7 @@ StatusOr<Plan> MakePlan(const Function& fn, const RFactor& step) {
                             {}});
   }
   plan.block = PartialBlock(step, plan);
-  TCC_RETURN_IF_ERROR(
-      PlaceBuffers(*plan.block, plan.found, /*moving=*/plan.found.loops, plan.buffers));
+  TCC_RETURN_IF_ERROR(PlaceBuffers(plan));
   return plan;
 }
 
@@ -146,6 +175,21 @@ Stmt InitNest(const std::string& name, const Plan& plan, const Block& block,
                                    reduce, AllElements(reduce.combiner)));
 }
 
+Stmt AllocateRound(const std::vector<Buffer>& buffers, Stmt body) {
+  for (size_t i = buffers.size(); i-- > 0;) body = MakeStmt<Allocate>(buffers[i], body);
+  return body;
+}
+
+// Returns `root` with the nest replaced by `nests` and the buffers allocated: at the root if no
+// loop is above the nest, else around `nests`.
+Stmt WithNests(const Stmt& root, const Plan& plan, const Stmt& nests) {
+  const Stmt& nest = plan.found.nest;
+  if (plan.found.above.empty()) {
+    return AllocateRound(plan.buffers, Replace(root, nest.get(), nests));
+  }
+  return Replace(root, nest.get(), AllocateRound(plan.buffers, nests));
+}
+
 }  // namespace
 
 StatusOr<Constraints> CheckRFactor(const Function& fn, const RFactor& step) {
@@ -169,7 +213,7 @@ Function ApplyRFactor(const Function& fn, const RFactor& step) {
   }
   nests.push_back(FinalNest(step, plan));
   Function result = fn;
-  result.body = WithNests(fn.body, plan.found, plan.buffers, SeqOf(nests));
+  result.body = WithNests(fn.body, plan, SeqOf(nests));
   return result;
 }
 
