@@ -25,6 +25,8 @@ class Simplifier {
   const Bounds& bounds() const { return bounds_; }
 
   Expr Run(const Expr& expr);
+  // Returns the number of expressions that were simplified or expanded, without memoized results.
+  int64_t steps() const { return steps_; }
 
  private:
   // simplify_integer.cc. Functions for i64 scalars.
@@ -63,6 +65,7 @@ class Simplifier {
   Expr RebuildChildren(const Expr& expr);
 
   Bounds bounds_;
+  int64_t steps_ = 0;
   VarOrder order_;
   AtomTable atoms_;
   std::vector<std::pair<bool, Interval>> atom_bounds_;
@@ -71,6 +74,9 @@ class Simplifier {
   absl::flat_hash_map<const ExprNode*, std::pair<Expr, Polynomial>> polynomials_;
   absl::flat_hash_map<const ExprNode*, std::pair<Expr, Polynomial>> expanded_;
 };
+
+// Simplifies every expression of the statement, in the simplifier's order of variables.
+Stmt Simplify(const Stmt& stmt, Simplifier& simplifier);
 
 // Applies one rule of the tables at the root, or returns nullopt. The result is not simplified yet.
 std::optional<Expr> ApplyRules(const Expr& expr);

@@ -49,6 +49,7 @@ Polynomial Simplifier::Expand(const Expr& expr) {
   bool is_kept = expr->IsShared() || !(expr.as<Add>() || expr.as<Sub>() || expr.as<Mul>());
   auto found = is_kept ? expanded_.find(expr.get()) : expanded_.end();
   if (found != expanded_.end()) return found->second.second;
+  ++steps_;
   Polynomial result = VisitExpr(
       expr,
       Overloaded{

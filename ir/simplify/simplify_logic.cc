@@ -74,6 +74,7 @@ Expr Simplifier::Run(const Expr& expr) {
   bool is_kept = expr->IsShared();
   auto found = is_kept ? results_.find(expr.get()) : results_.end();
   if (found != results_.end()) return found->second.second;
+  ++steps_;
   Expr result = !IsIndex(expr) ? RunOther(expr)
                 : is_kept      ? Render(ToPolynomial(expr))
                                : Render(JoinRemainders(Expand(expr)));

@@ -158,6 +158,10 @@ std::vector<Var> FreeVars(const Stmt& stmt, const std::vector<Var>& defined) {
 
 }  // namespace
 
+Stmt Simplify(const Stmt& stmt, Simplifier& simplifier) {
+  return StmtSimplifier(simplifier).Run(stmt);
+}
+
 Stmt Simplify(const Stmt& stmt, const Bounds& bounds) {
   if (!stmt) return stmt;
   // Free variables are numbered as they occur, until that order is stable, like in Simplify of an
@@ -169,7 +173,7 @@ Stmt Simplify(const Stmt& stmt, const Bounds& bounds) {
     Simplifier simplifier(bounds);
     for (const Var& var : defined) simplifier.Number(var);
     for (const Var& var : free) simplifier.Number(var);
-    result = StmtSimplifier(simplifier).Run(result);
+    result = Simplify(result, simplifier);
     std::vector<Var> now = FreeVars(result, defined);
     std::erase_if(free,
                   [&](const Var& v) { return std::find(now.begin(), now.end(), v) == now.end(); });
