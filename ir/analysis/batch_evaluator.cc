@@ -21,12 +21,6 @@ StatusOr<BatchEvaluator> BatchEvaluator::Compile(std::span<const Expr> exprs,
   return BatchEvaluator(*std::move(program));
 }
 
-size_t BatchEvaluator::checked_instructions() const {
-  return static_cast<size_t>(
-      std::count_if(program_.instructions.begin(), program_.instructions.end(),
-                    [](const FormulaProgram::Instruction& step) { return step.checked; }));
-}
-
 void BatchEvaluator::EvaluateBlock(const PointTable& points, size_t first, size_t count,
                                    std::span<double> values, PointTable& results) const {
   size_t width = std::min(kBlock, points.points());

@@ -56,8 +56,6 @@ class BatchEvaluator {
 
   const FormulaProgram& program() const { return program_; }
   size_t instructions() const { return program_.instructions.size(); }
-  // Returns the number of instructions whose result is checked at each point.
-  size_t checked_instructions() const;
 
  private:
   void EvaluateBlock(const PointTable& points, size_t first, size_t count, std::span<double> values,

@@ -11,7 +11,7 @@ namespace {
 // reached.
 class Comparer {
  public:
-  explicit Comparer(bool bind, bool names) : bind_(bind), names_(names) {}
+  explicit Comparer(bool bind) : bind_(bind) {}
 
   bool Same(const Expr& a, const Expr& b) {
     if (a.same_as(b) && (!bind_ || forward_.empty())) return true;
@@ -36,7 +36,7 @@ class Comparer {
   bool Same(const Stmt& a, const Stmt& b) {
     if (a.same_as(b) && (!bind_ || forward_.empty())) return true;
     if (!a || !b) return !a && !b;
-    if ((names_ && a->hash != b->hash) || a.kind() != b.kind()) return false;
+    if (a->hash != b->hash || a.kind() != b.kind()) return false;
     return VisitStmt(a, [&](const auto& node) {
       using Node = std::decay_t<decltype(node)>;
       return SameNode(node, static_cast<const Node&>(*b));
@@ -50,7 +50,7 @@ class Comparer {
     for (size_t i = 0; i < a->direct_ops.size(); ++i) {
       if (!Same(Combiner(a->direct_ops[i].get()), Combiner(b->direct_ops[i].get()))) return false;
     }
-    Comparer inner(true, names_);
+    Comparer inner(true);
     for (size_t i = 0; i < a.arity(); ++i) {
       inner.Bind(a->lhs[i], b->lhs[i]);
       inner.Bind(a->rhs[i], b->rhs[i]);
@@ -85,8 +85,7 @@ class Comparer {
   }
 
   bool Same(double a, double b) { return __builtin_memcmp(&a, &b, sizeof a) == 0; }
-  // The strings in nodes are names of blocks and keys of loops.
-  bool Same(const std::string& a, const std::string& b) { return !names_ || a == b; }
+  bool Same(const std::string& a, const std::string& b) { return a == b; }
   template <typename T>
     requires(std::is_integral_v<T> || std::is_enum_v<T> || std::is_same_v<T, DType>)
   bool Same(T a, T b) {
@@ -130,43 +129,35 @@ class Comparer {
   }
 
   bool bind_;
-  bool names_;
   std::unordered_map<const ExprNode*, const ExprNode*> forward_;
   std::unordered_map<const ExprNode*, const ExprNode*> backward_;
   std::unordered_map<const ExprNode*, const ExprNode*> equal_;
 };
 
-bool SameFunctions(const Function& a, const Function& b, bool names) {
-  if (names && (a.name != b.name || a.attributes != b.attributes)) return false;
+}  // namespace
+
+bool Equal(const Expr& a, const Expr& b) {
+  return Comparer(false).Same(a, b);
+}
+bool Equal(const Stmt& a, const Stmt& b) {
+  return Comparer(false).Same(a, b);
+}
+bool Equal(const Combiner& a, const Combiner& b) {
+  return Comparer(false).Same(a, b);
+}
+bool AlphaEqual(const Stmt& a, const Stmt& b) {
+  return Comparer(true).Same(a, b);
+}
+bool AlphaEqual(const Function& a, const Function& b) {
+  if (a.name != b.name || a.attributes != b.attributes) return false;
   if (a.level != b.level || a.vars.size() != b.vars.size()) return false;
-  Comparer comparer(true, names);
+  Comparer comparer(true);
   for (size_t i = 0; i < a.vars.size(); ++i) {
     if (a.vars[i]->role != b.vars[i]->role) return false;
     if (a.vars[i]->low != b.vars[i]->low || a.vars[i]->high != b.vars[i]->high) return false;
     comparer.Bind(a.vars[i], b.vars[i]);
   }
   return comparer.Same(a.params, b.params) && comparer.Same(a.body, b.body);
-}
-
-}  // namespace
-
-bool Equal(const Expr& a, const Expr& b) {
-  return Comparer(false, true).Same(a, b);
-}
-bool Equal(const Stmt& a, const Stmt& b) {
-  return Comparer(false, true).Same(a, b);
-}
-bool Equal(const Combiner& a, const Combiner& b) {
-  return Comparer(false, true).Same(a, b);
-}
-bool AlphaEqual(const Stmt& a, const Stmt& b) {
-  return Comparer(true, true).Same(a, b);
-}
-bool AlphaEqual(const Function& a, const Function& b) {
-  return SameFunctions(a, b, true);
-}
-bool EqualUpToNames(const Function& a, const Function& b) {
-  return SameFunctions(a, b, false);
 }
 
 }  // namespace tcc

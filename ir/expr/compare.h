@@ -16,10 +16,6 @@ bool Equal(const Combiner& a, const Combiner& b);
 bool AlphaEqual(const Stmt& a, const Stmt& b);
 bool AlphaEqual(const Function& a, const Function& b);
 
-// Compares like AlphaEqual but also ignores function names, block names, loop keys and attributes,
-// for tests that write the expected program as text.
-bool EqualUpToNames(const Function& a, const Function& b);
-
 // The hash and equality for containers keyed by structure.
 struct ExprHash {
   size_t operator()(const Expr& expr) const { return expr->hash; }

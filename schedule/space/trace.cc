@@ -162,13 +162,4 @@ Substitution ToSubstitution(const Function& fn, const Decisions& decisions) {
   return values;
 }
 
-bool Satisfies(const SymbolicProgram& program, const Decisions& decisions) {
-  Substitution values = ToSubstitution(program.fn, decisions);
-  for (const Constraint& constraint : program.constraints) {
-    std::optional<int64_t> excess = AsConstant(Simplify(Substitute(constraint.expr, values)));
-    if (!excess || *excess > 0) return false;
-  }
-  return true;
-}
-
 }  // namespace tcc

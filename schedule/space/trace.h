@@ -51,7 +51,4 @@ StatusOr<Function> Replay(const Function& fn, const Trace& trace, const Decision
 // Returns the substitution that replaces a program's variables by the decisions.
 Substitution ToSubstitution(const Function& fn, const Decisions& decisions);
 
-// Returns whether every constraint holds with the given sizes.
-bool Satisfies(const SymbolicProgram& program, const Decisions& decisions);
-
 }  // namespace tcc

@@ -14,6 +14,7 @@
 #include "tests/fuzz/random/task_functions.h"
 #include "tests/programs/formula_check.h"
 #include "tests/programs/random_trace.h"
+#include "tests/programs/satisfies.h"
 #include "tests/programs/touched_cells.h"
 
 // The formulas of what a sketch takes (schedule/space/resources.h) have the values that are counted

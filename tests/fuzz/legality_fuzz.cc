@@ -4,6 +4,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/legality_verdict.h"
 #include "tests/programs/random_trace.h"
+#include "tests/programs/satisfies.h"
 
 namespace tcc {
 namespace {

@@ -16,6 +16,7 @@
 #include "tests/programs/prefetch_check.h"
 #include "tests/programs/random_step.h"
 #include "tests/programs/random_trace.h"
+#include "tests/programs/satisfies.h"
 #include "tests/programs/spike_programs.h"
 
 namespace tcc {

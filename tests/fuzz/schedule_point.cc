@@ -8,6 +8,7 @@
 #include "schedule/steps/split.h"
 #include "tests/programs/prefetch_check.h"
 #include "tests/programs/random_trace.h"
+#include "tests/programs/satisfies.h"
 
 namespace tcc {
 namespace {

@@ -5,6 +5,7 @@
 #include "tests/fuzz/function_variants.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/random/random_function.h"
+#include "tests/programs/equal_up_to_names.h"
 
 namespace tcc {
 namespace {

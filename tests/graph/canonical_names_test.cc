@@ -18,6 +18,7 @@
 #include "models/zoo/zoo.h"
 #include "schedule/sketches/parts/sketch.h"
 #include "tests/graph/one_node.h"
+#include "tests/programs/equal_up_to_names.h"
 
 using namespace tcc;
 

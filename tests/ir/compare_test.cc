@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "ir/text/parser.h"
+#include "tests/programs/equal_up_to_names.h"
 
 using namespace tcc;
 

@@ -4,6 +4,7 @@
 
 #include "ir/expr/compare.h"
 #include "ir/text/printer.h"
+#include "tests/programs/equal_up_to_names.h"
 
 using namespace tcc;
 

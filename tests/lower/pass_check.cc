@@ -3,13 +3,13 @@
 #include <catch2/catch.hpp>
 
 #include "ir/analysis/verifier.h"
-#include "ir/expr/compare.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
 #include "ir/text/parser.h"
 #include "ir/text/printer.h"
 #include "lower/pipeline.h"
 #include "tests/programs/compare_programs.h"
+#include "tests/programs/equal_up_to_names.h"
 
 namespace tcc {
 

@@ -1,10 +1,10 @@
 #include <catch2/catch.hpp>
 
-#include "ir/expr/compare.h"
 #include "support/status.h"
 
 #include "lower/passes/passes.h"
 #include "tests/lower/pass_check.h"
+#include "tests/programs/equal_up_to_names.h"
 
 using namespace tcc;
 

@@ -2,10 +2,10 @@
 
 #include "support/status.h"
 
-#include "ir/expr/compare.h"
 #include "ir/simplify/simplify.h"
 #include "ir/text/printer.h"
 #include "tests/lower/pass_check.h"
+#include "tests/programs/equal_up_to_names.h"
 
 using namespace tcc;
 

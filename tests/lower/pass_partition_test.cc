@@ -1,12 +1,12 @@
 #include <catch2/catch.hpp>
 
-#include "ir/expr/compare.h"
 #include "ir/expr/visitor.h"
 #include "ir/text/printer.h"
 #include "lower/passes/passes.h"
 #include "lower/pipeline.h"
 #include "schedule/space/trace.h"
 #include "tests/lower/pass_check.h"
+#include "tests/programs/equal_up_to_names.h"
 #include "tests/programs/spike_programs.h"
 
 using namespace tcc;

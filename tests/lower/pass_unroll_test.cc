@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 
-#include "ir/expr/compare.h"
 #include "lower/passes/passes.h"
 #include "tests/lower/pass_check.h"
+#include "tests/programs/equal_up_to_names.h"
 
 using namespace tcc;
 

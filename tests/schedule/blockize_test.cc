@@ -6,6 +6,7 @@
 #include "ir/simplify/simplify.h"
 #include "schedule/space/limits.h"
 #include "schedule/space/space.h"
+#include "tests/programs/satisfies.h"
 #include "tests/programs/spike_programs.h"
 #include "tests/schedule/step_check.h"
 

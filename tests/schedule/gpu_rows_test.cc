@@ -8,6 +8,7 @@
 #include "schedule/space/resources.h"
 #include "tests/programs/point_check.h"
 #include "tests/programs/random_trace.h"
+#include "tests/programs/satisfies.h"
 #include "tests/programs/spike_programs.h"
 #include "tests/schedule/step_check.h"
 

@@ -7,6 +7,7 @@
 #include "schedule/space/limits.h"
 #include "tests/programs/point_check.h"
 #include "tests/programs/random_trace.h"
+#include "tests/programs/satisfies.h"
 #include "tests/schedule/step_check.h"
 
 using namespace tcc;

@@ -9,6 +9,7 @@
 #include "ir/text/printer.h"
 #include "lower/pipeline.h"
 #include "tests/programs/prefetch_check.h"
+#include "tests/programs/satisfies.h"
 #include "tests/programs/spike_programs.h"
 #include "tests/schedule/step_check.h"
 

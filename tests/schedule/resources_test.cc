@@ -10,6 +10,7 @@
 #include "schedule/space/limits.h"
 #include "tests/programs/formula_check.h"
 #include "tests/programs/random_trace.h"
+#include "tests/programs/satisfies.h"
 #include "tests/programs/spike_programs.h"
 #include "tests/programs/touched_cells.h"
 #include "tests/schedule/tensor_functions.h"

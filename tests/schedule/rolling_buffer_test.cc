@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/programs/satisfies.h"
 #include "tests/schedule/step_check.h"
 
 using namespace tcc;

@@ -4,6 +4,7 @@
 
 #include "tests/programs/point_check.h"
 #include "tests/programs/random_trace.h"
+#include "tests/programs/satisfies.h"
 
 namespace tcc::test {
 

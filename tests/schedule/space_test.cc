@@ -5,6 +5,7 @@
 
 #include "schedule/sketches/parts/sketch.h"
 #include "schedule/space/limits.h"
+#include "tests/programs/satisfies.h"
 #include "tests/programs/spike_programs.h"
 
 using namespace tcc;

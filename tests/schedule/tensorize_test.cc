@@ -9,6 +9,7 @@
 #include "lower/pipeline.h"
 #include "schedule/analysis/tensor_intrinsics.h"
 #include "tests/programs/compare_programs.h"
+#include "tests/programs/satisfies.h"
 #include "tests/programs/spike_programs.h"
 #include "tests/schedule/step_check.h"
 

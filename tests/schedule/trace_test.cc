@@ -9,6 +9,7 @@
 
 #include "ir/expr/compare.h"
 #include "ir/simplify/simplify.h"
+#include "tests/programs/satisfies.h"
 #include "tests/programs/spike_programs.h"
 #include "tests/schedule/step_check.h"
 

@@ -1,0 +1,17 @@
+#include "tests/programs/satisfies.h"
+
+#include "ir/expr/substitute.h"
+#include "ir/simplify/simplify.h"
+
+namespace tcc {
+
+bool Satisfies(const SymbolicProgram& program, const Decisions& decisions) {
+  Substitution values = ToSubstitution(program.fn, decisions);
+  for (const Constraint& constraint : program.constraints) {
+    std::optional<int64_t> excess = AsConstant(Simplify(Substitute(constraint.expr, values)));
+    if (!excess || *excess > 0) return false;
+  }
+  return true;
+}
+
+}  // namespace tcc
