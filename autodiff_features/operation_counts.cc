@@ -43,11 +43,9 @@ bool IsDot(const Expr& expr) {
   return call && IsDotOfWords(call->op);
 }
 
-// Whether an i64 is made of iteration variables and constants alone.
+// Returns whether an i64 is made of iteration variables and constants alone.
 bool IsIndexArithmetic(const Expr& expr) {
-  bool loads = false;
-  PreOrder(expr, [&](const Expr& inner) { loads = loads || inner.as<Load>(); });
-  return expr.dtype() == kInt64 && !loads;
+  return expr.dtype() == kInt64 && !HasLoad(expr);
 }
 
 class OperationCounter {

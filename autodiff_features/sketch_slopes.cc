@@ -9,9 +9,7 @@ namespace tcc {
 namespace {
 
 bool HasRemainder(const Expr& expr) {
-  bool found = false;
-  PreOrder(expr, [&](const Expr& inner) { found = found || inner.as<FloorMod>(); });
-  return found;
+  return Contains(expr, [&](const Expr& inner) { return inner.as<FloorMod>() != nullptr; });
 }
 
 // How far `expr` <= 0 is broken; in logarithms where it bounds a quantity, so that one that is ten

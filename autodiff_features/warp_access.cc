@@ -19,11 +19,9 @@ constexpr int64_t kBankBytes = 4;
 constexpr int64_t kSectorsOfPass = kPassBytes / kSectorBytes;
 
 bool HasDivision(const Expr& expr) {
-  bool found = false;
-  PreOrder(expr, [&](const Expr& inner) {
-    found = found || inner.as<FloorDiv>() != nullptr || inner.as<FloorMod>() != nullptr;
+  return Contains(expr, [&](const Expr& inner) {
+    return inner.as<FloorDiv>() != nullptr || inner.as<FloorMod>() != nullptr;
   });
-  return found;
 }
 
 // The operands of a division or remainder; nullptr for other nodes.

@@ -40,9 +40,7 @@ Value* ValueOf(const KernelState& state, const VarNode* var) {
 }
 
 bool Allocates(const Stmt& body) {
-  bool found = false;
-  PreOrder(body, [&](const Stmt& stmt) { found |= stmt.as<Allocate>() != nullptr; });
-  return found;
+  return Contains(body, [&](const Stmt& stmt) { return stmt.as<Allocate>() != nullptr; });
 }
 
 llvm::StructType* ClosureType(KernelState& state, const std::vector<const VarNode*>& captures) {

@@ -101,14 +101,12 @@ Status ExpectWholeWarps(const Stmt& nest) {
 }
 
 bool UsesSharedMemory(const Stmt& stmt) {
-  bool found = false;
-  PreOrder(stmt, [&](const Stmt& s) {
+  return Contains(stmt, [&](const Stmt& s) {
     const auto* allocate = s.as<Allocate>();
     const auto* loop = s.as<For>();
-    found = found || (allocate && allocate->buffer.scope == Scope::kShared) ||
-            (loop && MatchCrossThread(*loop));
+    return (allocate && allocate->buffer.scope == Scope::kShared) ||
+           (loop && MatchCrossThread(*loop));
   });
-  return found;
 }
 
 // Rejects parallel loops round shared memory: the threads of a launch run their iterations in

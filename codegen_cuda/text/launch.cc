@@ -203,14 +203,11 @@ class LaunchFinder {
   }
 
   static bool IsWritten(const Stmt& body, const Var& var) {
-    bool written = false;
-    PreOrder(body, [&](const Stmt& stmt) {
+    return Contains(body, [&](const Stmt& stmt) {
       const auto* store = stmt.as<Store>();
       const auto* copy = stmt.as<AsyncCopy>();
-      written =
-          written || (store && store->buffer == var) || (copy && copy->destination.buffer == var);
+      return (store && store->buffer == var) || (copy && copy->destination.buffer == var);
     });
-    return written;
   }
 
   struct Global {

@@ -22,11 +22,9 @@ namespace {
 // Checks whether a loop holds loops or barriers and so stays a loop; the compiler decides whether
 // to unroll innermost ones.
 bool KeepsItsLoop(const For& loop) {
-  bool found = false;
-  PreOrder(loop.body, [&](const Stmt& stmt) {
-    found = found || stmt.as<For>() || stmt.as<Barrier>() || stmt.as<AsyncWait>();
+  return Contains(loop.body, [&](const Stmt& stmt) {
+    return stmt.as<For>() || stmt.as<Barrier>() || stmt.as<AsyncWait>();
   });
-  return found;
 }
 
 // Checks whether the loop holds the steps of an exchange in a warp: they are few, and unrolling

@@ -234,10 +234,9 @@ std::array<Expr, 2> RowOfLane(const std::vector<Matrix>& matrices, size_t along,
 
 const WarpInstruction* InstructionOf(const IntrinsicCall& call,
                                      const std::function<Scope(const Var&)>& scope_of) {
-  bool of_warp = false;
-  PreOrder(call.body, [&](const Stmt& stmt) {
+  bool of_warp = Contains(call.body, [&](const Stmt& stmt) {
     const auto* store = stmt.as<Store>();
-    of_warp = of_warp || (store && scope_of(store->buffer) == Scope::kWarp);
+    return store && scope_of(store->buffer) == Scope::kWarp;
   });
   return of_warp ? FindWarpInstruction(call.intrinsic) : nullptr;
 }
@@ -331,11 +330,8 @@ std::optional<int64_t> OwnRegister(const Expr& index, const Bounds& bounds,
 }
 
 bool HoldsFragments(const Stmt& body, const Var& buffer) {
-  bool found = false;
-  PreOrder(body, [&](const Stmt& stmt) {
-    found = found || (stmt.as<IntrinsicCall>() && UsesVar(stmt, buffer));
-  });
-  return found;
+  return Contains(
+      body, [&](const Stmt& stmt) { return stmt.as<IntrinsicCall>() && UsesVar(stmt, buffer); });
 }
 
 int64_t RowsPerBank(const LoadMatricesCall& call, const Var& lane) {

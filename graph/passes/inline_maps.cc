@@ -35,9 +35,7 @@ bool IsSmall(const Expr& expr) {
 }
 
 bool HoldsCall(const Expr& expr) {
-  bool found = false;
-  PreOrder(expr, [&](const Expr& node) { found = found || node.kind() == ExprKind::kCall; });
-  return found;
+  return Contains(expr, [&](const Expr& node) { return node.kind() == ExprKind::kCall; });
 }
 
 // Returns the number of points of a stage's loops; 0 while an extent is symbolic.

@@ -34,15 +34,12 @@ struct Convolution {
 // Returns whether some index of a load slides: it has an axis of the result and one of the
 // reduction.
 bool HasSlidingIndex(const Expr& expr, const ComputeExpr& stage) {
-  bool found = false;
-  PreOrder(expr, [&](const Expr& node) {
+  return Contains(expr, [&](const Expr& node) {
     const auto* load = node.as<Load>();
-    if (!load) return;
-    for (const Expr& index : load->indices) {
-      found = found || (UsesAny(index, stage.axes) && UsesAny(index, stage.reduce_axes));
-    }
+    return load && std::ranges::any_of(load->indices, [&](const Expr& index) {
+             return UsesAny(index, stage.axes) && UsesAny(index, stage.reduce_axes);
+           });
   });
-  return found;
 }
 
 // Separates the factors, if each result axis belongs to one of them; axes in the predicate belong

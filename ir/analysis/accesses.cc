@@ -36,12 +36,10 @@ bool Reads(const Stmt& stmt, const Var& buffer) {
 }
 
 bool Reads(const Expr& expr, const Var& buffer) {
-  bool found = false;
-  PreOrder(expr, [&](const Expr& inner) {
+  return Contains(expr, [&](const Expr& inner) {
     const auto* load = inner.as<Load>();
-    found = found || (load && load->buffer == buffer);
+    return load && load->buffer == buffer;
   });
-  return found;
 }
 
 bool Writes(const Stmt& stmt, const Var& buffer) {
@@ -67,6 +65,13 @@ std::vector<Access> ReadsOf(const Block& block) {
   });
   ForEachRead(block.body, [&](const Access& read) { reads.push_back(read); });
   return reads;
+}
+
+bool IsAllocatedIn(const Stmt& stmt, const Var& buffer) {
+  return Contains(stmt, [&](const Stmt& inner) {
+    const auto* allocate = inner.as<Allocate>();
+    return allocate && allocate->buffer.var == buffer;
+  });
 }
 
 bool Uses(const Access& access, const Var& var) {

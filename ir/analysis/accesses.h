@@ -15,6 +15,9 @@ bool Reads(const Expr& expr, const Var& buffer);
 // Returns whether an index of the access depends on the variable.
 bool Uses(const Access& access, const Var& var);
 
+// Returns whether an Allocate in the statement declares the buffer.
+bool IsAllocatedIn(const Stmt& stmt, const Var& buffer);
+
 // Return the accesses of a leaf block in textual order, with indices in its iteration variables.
 // Reads include those of its predicate.
 std::vector<Access> WritesOf(const Block& block);

@@ -10,12 +10,10 @@ namespace tcc {
 namespace {
 
 bool UsesAny(const Expr& expr, const std::vector<Var>& vars) {
-  bool found = false;
-  PreOrder(expr, [&](const Expr& e) {
+  return Contains(expr, [&](const Expr& e) {
     const auto* var = e.as<VarNode>();
-    found |= var && std::find(vars.begin(), vars.end(), Var(var)) != vars.end();
+    return var && std::find(vars.begin(), vars.end(), Var(var)) != vars.end();
   });
-  return found;
 }
 
 // Adds two terms. A null Expr is an absent term or an implicit factor 1. The values of sizes are

@@ -11,12 +11,6 @@
 namespace tcc {
 namespace {
 
-bool Loads(const Expr& expr) {
-  bool loads = false;
-  PreOrder(expr, [&](const Expr& e) { loads = loads || e.as<Load>(); });
-  return loads;
-}
-
 // Returns whether a op b and b op a are the same for every a and b. And and Or stop at the operand
 // that decides, so a Load in one operand may rely on the other being evaluated first. Sums and
 // products of floats commute too, but nothing reorders floats.
@@ -32,7 +26,7 @@ bool Commutes(ExprKind kind, const Expr& a, const Expr& b) {
       return true;
     case ExprKind::kAnd:
     case ExprKind::kOr:
-      return !Loads(a) && !Loads(b);
+      return !HasLoad(a) && !HasLoad(b);
     default:
       return false;
   }

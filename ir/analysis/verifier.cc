@@ -18,9 +18,7 @@ std::string NameOf(const For& loop) {
 }
 
 bool ReadsData(const Expr& expr) {
-  bool found = false;
-  PreOrder(expr, [&](const Expr& e) { found = found || e.as<Load>() || e.as<Call>(); });
-  return found;
+  return Contains(expr, [&](const Expr& e) { return e.as<Load>() || e.as<Call>(); });
 }
 
 class Verifier {

@@ -124,6 +124,18 @@ void PreOrderExprs(const Stmt& stmt, const std::function<void(const Expr&)>& f) 
   PreOrder(stmt, [&](const Stmt& s) { ForEachExpr(s, [&](const Expr& e) { PreOrder(e, f); }); });
 }
 
+bool Contains(const Expr& expr, const std::function<bool(const Expr&)>& test) {
+  bool found = false;
+  PreOrder(expr, [&](const Expr& e) { found = found || test(e); });
+  return found;
+}
+
+bool Contains(const Stmt& stmt, const std::function<bool(const Stmt&)>& test) {
+  bool found = false;
+  PreOrder(stmt, [&](const Stmt& s) { found = found || test(s); });
+  return found;
+}
+
 bool UsesVar(const Expr& expr, const Var& var) {
   struct Search {
     const Var& var;
@@ -238,9 +250,7 @@ void CollectConjuncts(const Expr& condition, std::vector<Expr>& terms) {
 }  // namespace
 
 bool HasLoad(const Expr& expr) {
-  bool found = false;
-  PreOrder(expr, [&](const Expr& node) { found = found || node.as<Load>(); });
-  return found;
+  return Contains(expr, [&](const Expr& node) { return node.as<Load>() != nullptr; });
 }
 
 std::vector<Expr> ConjunctsOf(const Expr& condition) {

@@ -55,6 +55,9 @@ void ForEachChild(const Stmt& stmt, const std::function<void(const Stmt&)>& f);
 // Visit every node below, the root first, each shared expression once.
 void PreOrder(const Expr& expr, const std::function<void(const Expr&)>& f);
 void PreOrder(const Stmt& stmt, const std::function<void(const Stmt&)>& f);
+// Return whether `test` holds for a node below, the root included.
+bool Contains(const Expr& expr, const std::function<bool(const Expr&)>& test);
+bool Contains(const Stmt& stmt, const std::function<bool(const Stmt&)>& test);
 // Visits every expression of every statement below.
 void PreOrderExprs(const Stmt& stmt, const std::function<void(const Expr&)>& f);
 

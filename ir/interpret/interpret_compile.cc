@@ -13,12 +13,6 @@ bool IsThreadLoop(const Stmt& stmt) {
   return loop && (IsThreadIdx(loop->for_kind) || loop->for_kind == ForKind::kVthread);
 }
 
-bool Contains(const Stmt& stmt, const std::function<bool(const Stmt&)>& test) {
-  bool found = false;
-  PreOrder(stmt, [&](const Stmt& inner) { found = found || test(inner); });
-  return found;
-}
-
 class FunctionCompiler {
  public:
   FunctionCompiler(const Function& fn, const CompileOptions& options)

@@ -14,9 +14,7 @@ bool IsMeetingPoint(const Stmt& stmt) {
 }
 
 bool HoldsMeetingPoint(const Stmt& stmt) {
-  bool found = false;
-  PreOrder(stmt, [&](const Stmt& s) { found = found || IsMeetingPoint(s); });
-  return found;
+  return Contains(stmt, [&](const Stmt& s) { return IsMeetingPoint(s); });
 }
 
 // Distributes one vthread loop over its body.
@@ -95,11 +93,7 @@ class Distributor {
   }
 
   // Returns whether `expr` is the same for all virtual threads, whatever they have stored.
-  bool IsSame(const Expr& expr) const {
-    bool loads = false;
-    PreOrder(expr, [&](const Expr& e) { loads = loads || e.as<Load>(); });
-    return !loads && !UsesVar(expr, vthread_.var);
-  }
+  bool IsSame(const Expr& expr) const { return !HasLoad(expr) && !UsesVar(expr, vthread_.var); }
 
   std::vector<Expr> Shifted(const Var& buffer, const std::vector<Expr>& indices) const {
     auto found = versions_.find(buffer);

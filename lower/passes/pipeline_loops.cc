@@ -11,22 +11,18 @@ namespace tcc {
 namespace {
 
 bool WritesTo(const Stmt& stmt, const std::vector<Buffer>& buffers) {
-  bool found = false;
-  PreOrder(stmt, [&](const Stmt& s) {
+  return Contains(stmt, [&](const Stmt& s) {
     const auto* store = s.as<Store>();
     const auto* copy = s.as<AsyncCopy>();
-    for (const Buffer& buffer : buffers) {
-      found = found || (store && store->buffer == buffer.var) ||
-              (copy && copy->destination.buffer == buffer.var);
-    }
+    return std::ranges::any_of(buffers, [&](const Buffer& buffer) {
+      return (store && store->buffer == buffer.var) ||
+             (copy && copy->destination.buffer == buffer.var);
+    });
   });
-  return found;
 }
 
 bool WritesAnything(const Stmt& stmt) {
-  bool found = false;
-  PreOrder(stmt, [&](const Stmt& s) { found = found || s.as<Store>(); });
-  return found;
+  return Contains(stmt, [&](const Stmt& s) { return s.as<Store>() != nullptr; });
 }
 
 // The statements of a pipelined loop's body. CheckSoftwarePipeline has ensured this order.

@@ -90,12 +90,10 @@ Stmt WhereItFails(const Stmt& stmt, const Expr& condition) {
 // Returns whether `stmt` has threads or barriers. The threads of a block must meet at the same
 // barrier, but the two copies would contain different ones.
 bool HasThreads(const Stmt& stmt) {
-  bool found = false;
-  PreOrder(stmt, [&](const Stmt& s) {
+  return Contains(stmt, [&](const Stmt& s) {
     const auto* loop = s.as<For>();
-    found = found || s.as<Barrier>() || (loop && IsThreadIdx(loop->for_kind));
+    return s.as<Barrier>() || (loop && IsThreadIdx(loop->for_kind));
   });
-  return found;
 }
 
 class SequenceUnswitcher final : public Mutator {

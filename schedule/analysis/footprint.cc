@@ -3,6 +3,7 @@
 #include <functional>
 #include <unordered_map>
 
+#include "ir/analysis/accesses.h"
 #include "ir/analysis/nested_blocks.h"
 #include "ir/expr/layout.h"
 #include "ir/expr/visitor.h"
@@ -60,15 +61,6 @@ class Boxes {
   std::vector<Box> boxes_;
   bool whole_ = false;
 };
-
-bool IsAllocatedIn(const Stmt& stmt, const Var& buffer) {
-  bool found = false;
-  PreOrder(stmt, [&](const Stmt& inner) {
-    const auto* allocate = inner.as<Allocate>();
-    found = found || (allocate && allocate->buffer.var == buffer);
-  });
-  return found;
-}
 
 // A leaf block and the loops round it inside a statement, outermost first.
 void ForEachLeaf(const Stmt& stmt, std::vector<Ref<For>>& loops,

@@ -90,12 +90,7 @@ Status ExpectOutsidePipelines(const char* step, const Path& path) {
 Status ExpectCarriesNothing(const char* step, const Function& fn, const For& loop) {
   for (const Buffer& buffer : DeclaredBuffers(fn)) {
     if (buffer.circular < 0 || !Accesses(loop.body, buffer.var)) continue;
-    bool inside = false;
-    PreOrder(loop.body, [&](const Stmt& stmt) {
-      const auto* allocate = stmt.as<Allocate>();
-      inside = inside || (allocate && allocate->buffer.var == buffer.var);
-    });
-    if (inside || !MovesRows(loop, buffer)) continue;
+    if (IsAllocatedIn(loop.body, buffer.var) || !MovesRows(loop, buffer)) continue;
     return InvalidInput("{}: loop '{}' carries rows of '{}' from iteration to iteration", step,
                         loop.key, buffer.var->name);
   }

@@ -173,13 +173,11 @@ LoopRef BaseKey(const std::string& block, const IterVar& iter) {
 }
 
 bool IsBlockName(const Function& fn, const std::string& name) {
-  bool found = false;
-  PreOrder(fn.body, [&](const Stmt& stmt) {
+  return Contains(fn.body, [&](const Stmt& stmt) {
     const auto* block = stmt.as<Block>();
     const auto* loop = stmt.as<For>();
-    found = found || (block && block->name == name) || (loop && loop->key.starts_with(name + "/"));
+    return (block && block->name == name) || (loop && loop->key.starts_with(name + "/"));
   });
-  return found;
 }
 
 }  // namespace tcc

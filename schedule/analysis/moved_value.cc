@@ -28,12 +28,10 @@ int WidthOf(Scope scope) {
 }
 
 bool HasThreads(const Function& fn) {
-  bool found = false;
-  PreOrder(fn.body, [&](const Stmt& stmt) {
+  return Contains(fn.body, [&](const Stmt& stmt) {
     const auto* loop = stmt.as<For>();
-    found = found || (loop && (IsThreadIdx(loop->for_kind) || loop->for_kind == ForKind::kVthread));
+    return loop && (IsThreadIdx(loop->for_kind) || loop->for_kind == ForKind::kVthread);
   });
-  return found;
 }
 
 bool LivesOn(const Function& fn, const Var& buffer, const Path& path) {

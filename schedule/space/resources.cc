@@ -145,25 +145,20 @@ class NestMeter {
   }
 
   static bool HoldsWarpBuffers(const Stmt& stmt) {
-    bool found = false;
-    PreOrder(stmt, [&](const Stmt& inner) {
+    return Contains(stmt, [&](const Stmt& inner) {
       const auto* allocate = inner.as<Allocate>();
-      found = found || (allocate && IsOfWarp(*allocate));
+      return allocate && IsOfWarp(*allocate);
     });
-    return found;
   }
   static bool IsOfWarp(const Allocate& allocate) { return allocate.buffer.scope == Scope::kWarp; }
   // Returns whether threads wait for each other in `stmt`: a block there accesses a shared buffer.
   bool MeetsThreads(const Stmt& stmt) const {
-    bool found = false;
-    PreOrder(stmt, [&](const Stmt& inner) {
+    return Contains(stmt, [&](const Stmt& inner) {
       const auto* block = inner.as<Block>();
-      if (!block || found) return;
-      for (const Access& access : AccessesOf(*block)) {
-        found = found || FindBuffer(fn_, access.buffer)->scope == Scope::kShared;
-      }
+      return block && std::ranges::any_of(AccessesOf(*block), [&](const Access& access) {
+               return FindBuffer(fn_, access.buffer)->scope == Scope::kShared;
+             });
     });
-    return found;
   }
 
   // Returns the scratch buffers if `stmt` is the nest of a reduction across threads.

@@ -99,20 +99,11 @@ Status CheckPlaces(const Function& fn, const Prefetch& step, const Plan& plan) {
     if (loop->for_kind != ForKind::kVectorized) continue;
     return InvalidInput("prefetch: loop '{}' is vectorized; expected a place outside", loop->key);
   }
-  bool reads = false;
-  for (const Expr& index : plan.access.indices) {
-    PreOrder(index, [&](const Expr& e) { reads = reads || e.as<Load>(); });
-  }
-  if (reads) {
+  if (std::ranges::any_of(plan.access.indices, HasLoad)) {
     return InvalidInput("prefetch: block '{}' reads buffer '{}' at an index from memory",
                         step.block, step.buffer);
   }
-  bool inside = false;
-  PreOrder(plan.over->body, [&](const Stmt& stmt) {
-    const auto* allocate = stmt.as<Allocate>();
-    inside = inside || (allocate && allocate->buffer.var == plan.access.buffer);
-  });
-  if (inside) {
+  if (IsAllocatedIn(plan.over->body, plan.access.buffer)) {
     return InvalidInput(
         "prefetch: buffer '{}' lives inside loop '{}', so a later iteration has "
         "another",

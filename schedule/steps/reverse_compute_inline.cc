@@ -70,12 +70,7 @@ std::optional<Expr> ExtraOperand(const Combiner& combiner, const Expr& value, co
   });
   if (combiner.arity() != 1 || !cell) return std::nullopt;
   for (const Expr& other : others) {
-    bool reads = false;
-    PreOrder(other, [&](const Expr& expr) {
-      const auto* load = expr.as<Load>();
-      reads = reads || (load && load->buffer == operand);
-    });
-    if (reads || other.dtype() != cell.dtype()) continue;
+    if (Reads(other, operand) || other.dtype() != cell.dtype()) continue;
     if (Equal(Combine(combiner, {cell}, {other})[0], value) ||
         Equal(Combine(combiner, {other}, {cell})[0], value)) {
       return other;
@@ -252,9 +247,7 @@ StatusOr<Constraints> CheckReverseComputeInline(const Function& fn,
                                                 const ReverseComputeInline& step) {
   TCC_ASSIGN_OR_RETURN(Plan plan, MakePlan(fn, step));
   for (const Expr& index : plan.block->body.as<Store>()->indices) {
-    bool reads = false;
-    PreOrder(index, [&](const Expr& expr) { reads = reads || expr.as<Load>(); });
-    if (reads) {
+    if (HasLoad(index)) {
       return InvalidInput("{}: where block '{}' writes depends on data", kStep, step.block);
     }
   }

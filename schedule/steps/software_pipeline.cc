@@ -44,15 +44,6 @@ bool WritesAny(const Stmt& stmt, const std::vector<Buffer>& buffers) {
                      [&](const Buffer& buffer) { return Writes(stmt, buffer.var); });
 }
 
-bool Declares(const Stmt& stmt, const Var& buffer) {
-  bool found = false;
-  PreOrder(stmt, [&](const Stmt& node) {
-    const auto* allocate = node.as<Allocate>();
-    found = found || (allocate && allocate->buffer.var == buffer);
-  });
-  return found;
-}
-
 // The staged buffers are those that the leading statements write and the others read. Whatever
 // writes only what such a statement reads is a part of the copy.
 StatusOr<PipelineBody> BodyOf(const For& loop) {
@@ -110,7 +101,7 @@ Status CheckCopies(const For& loop, const PipelineBody& body, const std::vector<
     for (const Stmt& copy : body.copies) {
       // Lowered, it would be several statements, and some no copies.
       bool both = WritesAny(copy, body.staged) && !is_staged(buffer) && Writes(copy, buffer.var) &&
-                  !Declares(copy, buffer.var);
+                  !IsAllocatedIn(copy, buffer.var);
       if (!both) continue;
       return InvalidInput(
           "pipeline: a copy in loop '{}' writes buffer '{}', too, which is not "

@@ -1,5 +1,7 @@
 #include "schedule/steps/split.h"
 
+#include <algorithm>
+
 #include "ir/expr/visitor.h"
 #include "ir/simplify/interval.h"
 #include "ir/text/printer.h"
@@ -8,18 +10,15 @@
 namespace tcc {
 namespace {
 
-// Whether memory says where a window under the loop begins. No guard keeps that from being read in
-// iterations beyond the loop's extent.
+// Returns whether memory says where a window under the loop begins. No guard keeps that from being
+// read in iterations beyond the loop's extent.
 bool LooksUpWindows(const For& loop) {
-  bool found = false;
-  PreOrder(loop.body, [&](const Stmt& stmt) {
+  return Contains(loop.body, [&](const Stmt& stmt) {
     const auto* allocate = stmt.as<Allocate>();
-    if (!allocate) return;
-    for (const Expr& origin : allocate->buffer.window.origin) {
-      found = found || (HasLoad(origin) && UsesVar(origin, loop.var));
-    }
+    return allocate && std::ranges::any_of(allocate->buffer.window.origin, [&](const Expr& origin) {
+             return HasLoad(origin) && UsesVar(origin, loop.var);
+           });
   });
-  return found;
 }
 
 }  // namespace

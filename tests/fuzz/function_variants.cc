@@ -5,12 +5,6 @@
 namespace tcc {
 namespace {
 
-bool Loads(const Expr& expr) {
-  bool loads = false;
-  PreOrder(expr, [&](const Expr& e) { loads = loads || e.as<Load>(); });
-  return loads;
-}
-
 // With a Random also renames blocks and keys and swaps operands.
 class Renamer final : public Mutator {
  public:
@@ -62,8 +56,8 @@ class Renamer final : public Mutator {
   TCC_SWAP(Max, true)
   TCC_SWAP(Eq, true)
   TCC_SWAP(Ne, true)
-  TCC_SWAP(And, !Loads(a) && !Loads(b))
-  TCC_SWAP(Or, !Loads(a) && !Loads(b))
+  TCC_SWAP(And, !HasLoad(a) && !HasLoad(b))
+  TCC_SWAP(Or, !HasLoad(a) && !HasLoad(b))
 #undef TCC_SWAP
 
   Random* random_;

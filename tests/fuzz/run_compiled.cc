@@ -40,12 +40,10 @@ Status RunCompiled(const Function& lowered, std::vector<Tensor>& arguments) {
 }
 
 bool HasThreads(const Function& fn) {
-  bool found = false;
-  PreOrder(fn.body, [&](const Stmt& stmt) {
+  return Contains(fn.body, [&](const Stmt& stmt) {
     const auto* loop = stmt.as<For>();
-    found = found || (loop && IsOfGpu(loop->for_kind));
+    return loop && IsOfGpu(loop->for_kind);
   });
-  return found;
 }
 
 }  // namespace tcc

@@ -38,13 +38,11 @@ bool IsOfConstant(const VarNode& var) {
 }
 
 bool IsOfFloatsOnly(const Expr& expr) {
-  bool found = false;
-  PreOrder(expr, [&](const Expr& e) {
+  return Contains(expr, [&](const Expr& e) {
     const auto* call = e.as<Call>();
-    found |= e.kind() == ExprKind::kFloatImm || e.kind() == ExprKind::kDiv ||
-             (call && RowOf(call->op).rule == ScalarTypeRule::kFloat);
+    return e.kind() == ExprKind::kFloatImm || e.kind() == ExprKind::kDiv ||
+           (call && RowOf(call->op).rule == ScalarTypeRule::kFloat);
   });
-  return found;
 }
 
 // The types that a rule's variables of kInteger or kNumber are tried with.

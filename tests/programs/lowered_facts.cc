@@ -162,12 +162,10 @@ NestFacts FactsOfNest(const Stmt& nest) {
 }
 
 bool HasLoop(const Function& fn, std::initializer_list<ForKind> kinds) {
-  bool found = false;
-  PreOrder(fn.body, [&](const Stmt& stmt) {
+  return Contains(fn.body, [&](const Stmt& stmt) {
     const auto* loop = stmt.as<For>();
-    found = found || (loop && std::find(kinds.begin(), kinds.end(), loop->for_kind) != kinds.end());
+    return loop && std::find(kinds.begin(), kinds.end(), loop->for_kind) != kinds.end();
   });
-  return found;
 }
 
 }  // namespace

@@ -164,13 +164,11 @@ class Checker {
 };
 
 bool IsForThreads(const Function& fn) {
-  bool found = false;
-  PreOrder(fn.body, [&](const Stmt& stmt) {
+  return Contains(fn.body, [&](const Stmt& stmt) {
     const auto* loop = stmt.as<For>();
-    found = found || (loop && (IsThreadIdx(loop->for_kind) || IsBlockIdx(loop->for_kind) ||
-                               loop->for_kind == ForKind::kVthread));
+    return loop && (IsThreadIdx(loop->for_kind) || IsBlockIdx(loop->for_kind) ||
+                    loop->for_kind == ForKind::kVthread);
   });
-  return found;
 }
 
 StatusOr<Function> Lower(const Function& fn, const PointCheckOptions& options) {
