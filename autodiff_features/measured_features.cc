@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-// Removes features that are not finite; returns of how many points.
+// Clears the points that have a non-finite feature. Returns how many.
 size_t RemoveInfinite(std::vector<KernelFeatures>& features) {
   size_t removed = 0;
   for (KernelFeatures& point : features) {

@@ -73,7 +73,7 @@ TCC_END_KERNEL(bench_mma_@type)
 )";
 constexpr int kProductsOfStep = 16;
 
-// The text with what stands for each name.
+// Returns kText with each name replaced by its value.
 std::string Filled(std::initializer_list<std::pair<std::string_view, std::string_view>> names) {
   std::string text(kText);
   for (const auto& [name, value] : names) {

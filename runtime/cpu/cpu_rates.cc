@@ -57,15 +57,15 @@ __attribute__((target("avx2,fma"))) double FmaLoop256() {
 }
 
 constexpr int64_t kMiB = 1 << 20;
-// A number takes so long to measure, or so many runs where a run is long.
-constexpr double kSecondsOfNumber = 0.3;
+// Each rate is measured for 0.3 s, but in at least 5 runs.
+constexpr double kSecondsOfRate = 0.3;
 constexpr int kMinRuns = 5;
 
 // Returns the seconds of the fastest run.
 template <typename Fn>
 double LeastSeconds(Fn&& run) {
   double least = 0, total = 0;
-  for (int runs = 0; runs < kMinRuns || total < kSecondsOfNumber; ++runs) {
+  for (int runs = 0; runs < kMinRuns || total < kSecondsOfRate; ++runs) {
     Stopwatch stopwatch;
     run();
     double seconds = stopwatch.Seconds();

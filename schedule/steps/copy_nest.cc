@@ -50,13 +50,13 @@ std::vector<IterVar> ItersIn(const std::vector<Expr>& indices, const Block& bloc
   return found;
 }
 
-// A reduction begins where its predicate does not hold as well.
+// A reduction initialises its cells even where the predicate fails, so it does not count.
 bool WritesUnderPredicate(const Block& block) {
   return !block.body.as<Reduce>() && !IsConstant(block.predicate, 1);
 }
 
-// Whether every cell is one that the block writes, each index being a variable that runs over all
-// of its dimension.
+// Returns whether every cell is one that the block writes, each index being a variable that runs
+// over all of its dimension.
 bool WritesAll(const Block& block, const Buffer& buffer) {
   if (WritesUnderPredicate(block)) return false;
   std::vector<Access> writes = WritesOf(block);

@@ -13,7 +13,11 @@ inline constexpr int64_t kParallelPieces = 8;
 
 // With fewer rows than this a product waits for its weights, which the hardware fetches in their
 // order; a request far ahead is in the way.
-inline constexpr int64_t kPrefetchedRows = 10;
+inline constexpr int64_t kMinPrefetchedRows = 10;
+
+// Prefetch the next panel only from this many panels on: with fewer, it mostly belongs to another
+// thread.
+inline constexpr int64_t kMinPrefetchedPanels = 4;
 
 // Fuses `loops` of the block and runs them in parallel if the block has enough work.
 void RunInParallel(SketchState& state, const Block& block, const std::vector<LoopRef>& loops);

@@ -52,9 +52,6 @@ std::vector<LoopRef> OuterLoops(const RegisterTiling& t) {
   return outer;
 }
 
-// With fewer panels than this, most of the next ones are another thread's.
-constexpr int64_t kPrefetchedPanels = 4;
-
 int64_t AllRows(const RegisterTiling& t) {
   return t.Others() * (t.rows() ? t.Extent(*t.rows()) : 1);
 }
@@ -63,7 +60,7 @@ int64_t AllRows(const RegisterTiling& t) {
 // exceed L2, they evict themselves before they are used.
 bool GainsByPrefetch(const RegisterTiling& t, int64_t terms) {
   int64_t row_bytes = t.tile().registers * t.tile().lanes * WholeBytes(t.dtype());
-  return AllRows(t) >= kPrefetchedRows && t.Panels() >= kPrefetchedPanels &&
+  return AllRows(t) >= kMinPrefetchedRows && t.Panels() >= kMinPrefetchedPanels &&
          terms <= t.target().l2_bytes / row_bytes;
 }
 

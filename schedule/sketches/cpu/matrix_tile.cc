@@ -26,9 +26,6 @@ constexpr int64_t kTile = 16;  // rows, columns and words
 constexpr int64_t kTilesInTurn =
     2;  // along rows, and along columns: their sums fill four registers
 
-// With fewer panels than this, most of the next ones are another thread's.
-constexpr int64_t kPrefetchedPanels = 4;
-
 // A block's variables by the parts that they play.
 struct MatrixAxes {
   size_t row = 0, column = 0, word = 0;
@@ -171,7 +168,8 @@ class MatrixTile {
 
   // Prefetches the next panel of the weight where enough blocks of rows use one meanwhile.
   void PrefetchPanels(Outside outside, const LoopRef& at) {
-    if (outside == Outside::kRows || Tiles(axes_.column) < kPrefetchedPanels * kTilesInTurn) return;
+    if (outside == Outside::kRows || Tiles(axes_.column) < kMinPrefetchedPanels * kTilesInTurn)
+      return;
     for (const std::string& panel : panels_) {
       state_.Try(Prefetch{block_.name, panel, LevelKey(Column(), 0), at, Expr(1)});
     }
@@ -194,7 +192,8 @@ std::vector<SketchState> TileForMatrices(const SketchState& state, const Block& 
     if (auto fork = MatrixTile(state, block, *axes).Build(outside))
       forks.push_back(*std::move(fork));
   }
-  // Pieces of columns where those are enough for threads, and the weight is the larger operand.
+  // Splits work by columns if that keeps all threads busy and the weight is the larger operand,
+  // else by rows.
   int64_t rows = 1;
   for (size_t i : ItersOf(block, IterKind::kSpatial)) {
     if (i != axes->column) rows *= ExtentOf(block, i);

@@ -243,7 +243,7 @@ class TransformedProduct {
     state_.Do(Unroll{LevelKey(filters, 1)});
     state_.Do(Vectorize{LevelKey(filters, 2)});
     if (!FillProductTile(state_, product, lanes_)) return false;
-    if (FirstRows() * TilesOfRow() < kPrefetchedRows) return true;
+    if (FirstRows() * TilesOfRow() < kMinPrefetchedRows) return true;
     LoopRef terms = KeysOf(product, ItersOf(product, IterKind::kReduce)).back();
     for (const std::string& panel : panels_) {
       state_.Try(Prefetch{product.name, panel, LevelKey(filters, 0), terms, Expr(1)});
