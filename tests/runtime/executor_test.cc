@@ -62,7 +62,7 @@ double LoopByHand(double state, int64_t most, bool goes_on) {
 
 }  // namespace
 
-TEST_CASE("an artefact written to a file is loaded and run", "[executor]") {
+TEST_CASE("an artefact written to a file is loaded and run", "[runtime][executor]") {
   auto path = std::filesystem::temp_directory_path() / "tcc_executor_test.tcc";
   REQUIRE(WriteArtefact(ScaleAddArtefact(), path).ok());
   StatusOr<Module> module = Module::Load(path, {.pool = {}, .threads = 2});
@@ -75,7 +75,7 @@ TEST_CASE("an artefact written to a file is loaded and run", "[executor]") {
   CHECK(*RunOne(executor, {Floats({4}, {0, 0, 0, 0})}) == Values{4, 8, 12, 16});
 }
 
-TEST_CASE("inputs that do not fit are refused with what was expected and what came", "[executor]") {
+TEST_CASE("inputs that do not fit are refused with what was expected and what came", "[runtime][executor]") {
   Executor executor = MakeExecutor(ScaleAddArtefact());
   auto refusal = [&](const std::vector<Tensor>& inputs) {
     return Message(executor.Run(inputs).status());
@@ -89,7 +89,7 @@ TEST_CASE("inputs that do not fit are refused with what was expected and what ca
   CHECK(refusal({forged}) == "'x': f32[4] takes 16 bytes, got 8");
 }
 
-TEST_CASE("inputs are arranged by name", "[executor]") {
+TEST_CASE("inputs are arranged by name", "[runtime][executor]") {
   Metadata metadata = LoopArtefact().metadata;
   Tensor x = Floats({1}, {5}), m = MakeZeroTensor(kInt64, {}), go = MakeZeroTensor(kBool, {});
   StatusOr<std::vector<Tensor>> inputs = ArrangeInputs(metadata, {{"go", go}, {"x", x}, {"m", m}});
@@ -105,7 +105,7 @@ TEST_CASE("inputs are arranged by name", "[executor]") {
 }
 
 TEST_CASE("a run copies only tensors that are not at a multiple of their element's size",
-          "[executor]") {
+          "[runtime][executor]") {
   Executor executor = MakeExecutor(ScaleAddArtefact());
   std::vector<uint8_t> memory(256, 0xee);
   for (size_t shift : {0, 4, 16, 20, 60, 1, 2}) {
@@ -132,7 +132,7 @@ TEST_CASE("a run copies only tensors that are not at a multiple of their element
         "the module is for 'x86-64-v3', whose kernels run on host memory; expected a GPU");
 }
 
-TEST_CASE("a model with a free dimension runs at every size in its range", "[executor]") {
+TEST_CASE("a model with a free dimension runs at every size in its range", "[runtime][executor]") {
   Executor executor = MakeExecutor(RowSumsArtefact());
   for (int64_t n : {3, 8, 1, 5}) {
     Values values, sums;
@@ -148,7 +148,7 @@ TEST_CASE("a model with a free dimension runs at every size in its range", "[exe
         "input 'x': expected f32[Nx3], got f32[2x4]");
 }
 
-TEST_CASE("extents that depend on a dimension are checked when it is known", "[executor]") {
+TEST_CASE("extents that depend on a dimension are checked when it is known", "[runtime][executor]") {
   Artefact artefact = RowSumsArtefact();
   artefact.plan.arena_bytes = 64;  // enough for N <= 5
   Executor executor = MakeExecutor(std::move(artefact));
@@ -157,7 +157,7 @@ TEST_CASE("extents that depend on a dimension are checked when it is known", "[e
         "plan: buffer 1: 72 bytes at 0 do not lie within 64 bytes");
 }
 
-TEST_CASE("two inputs must agree on a dimension", "[executor]") {
+TEST_CASE("two inputs must agree on a dimension", "[runtime][executor]") {
   Artefact artefact = RowSumsArtefact();
   artefact.metadata.inputs.push_back({"z", kFloat32, {SizeExpr::Variable(0)}});
   Executor executor = MakeExecutor(std::move(artefact));
@@ -166,7 +166,7 @@ TEST_CASE("two inputs must agree on a dimension", "[executor]") {
         "input 'z': dimension N is 4, but another input has 2");
 }
 
-TEST_CASE("a loop carries its state, counts, and ends by count or condition", "[executor]") {
+TEST_CASE("a loop carries its state, counts, and ends by count or condition", "[runtime][executor]") {
   Executor executor = MakeExecutor(LoopArtefact());
   for (int64_t most : {-3, 0, 1, 2, 3, 7, 12, 100}) {
     for (double start : {0.0, 1.0, 7.0, 900.0}) {
@@ -182,7 +182,7 @@ TEST_CASE("a loop carries its state, counts, and ends by count or condition", "[
   }
 }
 
-TEST_CASE("a branch runs the side that its condition names", "[executor]") {
+TEST_CASE("a branch runs the side that its condition names", "[runtime][executor]") {
   Artefact artefact = KernelArtefact({"is_negative"});
   artefact.metadata.inputs = {StaticTensor("x", kFloat32, {1}), StaticTensor("a", kFloat32, {1}),
                               StaticTensor("b", kFloat32, {1})};
@@ -203,7 +203,7 @@ TEST_CASE("a branch runs the side that its condition names", "[executor]") {
   CHECK(run(1) == Values{22});
 }
 
-TEST_CASE("kernels reach the runtime's functions", "[executor]") {
+TEST_CASE("kernels reach the runtime's functions", "[runtime][executor]") {
   Artefact artefact = ScaleAddArtefact();
   artefact.metadata.kernels[0].name = "exponential";
   artefact.plan.body = {{PlanCall{0, {0, 3}, {}}}};
@@ -211,7 +211,7 @@ TEST_CASE("kernels reach the runtime's functions", "[executor]") {
   CHECK((*RunOne(executor, {Floats({4}, {1})}))[0] == Approx(std::exp(1.0)));
 }
 
-TEST_CASE("a kernel that fails is named", "[executor]") {
+TEST_CASE("a kernel that fails is named", "[runtime][executor]") {
   Artefact artefact = ScaleAddArtefact();
   artefact.metadata.kernels[0].name = "fails";
   Executor failing = MakeExecutor(artefact);
@@ -224,7 +224,7 @@ TEST_CASE("a kernel that fails is named", "[executor]") {
   CHECK(Message(status) == "needs_too_much: a kernel found no memory for its workspace");
 }
 
-TEST_CASE("an arena that no machine has is an error, not a crash", "[executor]") {
+TEST_CASE("an arena that no machine has is an error, not a crash", "[runtime][executor]") {
   Artefact artefact = ScaleAddArtefact();
   artefact.plan.arena_bytes = int64_t{1} << 60;
   Executor executor = MakeExecutor(std::move(artefact));
@@ -235,7 +235,7 @@ TEST_CASE("an arena that no machine has is an error, not a crash", "[executor]")
                  "no memory for the activations, which takes 1152921504606846976 bytes; "));
 }
 
-TEST_CASE("executors of one module run at the same time and share its weights", "[executor]") {
+TEST_CASE("executors of one module run at the same time and share its weights", "[runtime][executor]") {
   StatusOr<Module> module = Module::FromArtefact(ScaleAddArtefact(), {.pool = {}, .threads = 3});
   REQUIRE(module.ok());
   std::atomic<int> wrong{0};
@@ -254,7 +254,7 @@ TEST_CASE("executors of one module run at the same time and share its weights", 
   CHECK(wrong == 0);
 }
 
-TEST_CASE("two modules with kernels of the same name keep their own code", "[executor]") {
+TEST_CASE("two modules with kernels of the same name keep their own code", "[runtime][executor]") {
   Artefact other = ScaleAddArtefact();
   other.kernels = OtherTestKernels();
   Executor first = MakeExecutor(ScaleAddArtefact()), second = MakeExecutor(std::move(other));
@@ -262,7 +262,7 @@ TEST_CASE("two modules with kernels of the same name keep their own code", "[exe
   CHECK(*RunOne(second, {Floats({4}, {})}) == Values{6, 12, 18, 24});
 }
 
-TEST_CASE("the call hook sees every kernel in order", "[executor]") {
+TEST_CASE("the call hook sees every kernel in order", "[runtime][executor]") {
   Executor executor = MakeExecutor(ScaleAddArtefact());
   std::vector<size_t> calls;
   double seconds = 0;

@@ -60,7 +60,7 @@ TEST_CASE("kernels that need more than this CPU has are refused", "[runtime][mod
             .starts_with("the kernels need warp-drive, avx1024f, which"));
 }
 
-TEST_CASE("each CPU target needs the features of its own row", "[module]") {
+TEST_CASE("each CPU target needs the features of its own row", "[runtime][module]") {
   for (Target target : AllTargets()) {
     INFO(target.name);
     bool listed = target.kind == TargetKind::kCpu && target.name != "native";
