@@ -45,7 +45,7 @@ class Descriptor {
   }
   template <typename T>
   Descriptor& Set(Attribute attribute, AttributeType type, T value) {
-    return SetBytes(attribute, type, 1, &value);
+    return SetBytes(attribute, type, 1, static_cast<const void*>(&value));
   }
   // Sets the attribute to another descriptor, which is finalized.
   Descriptor& Set(Attribute attribute, const Descriptor& value) {
