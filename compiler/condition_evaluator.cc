@@ -72,7 +72,7 @@ class Evaluator {
     searched_ += static_cast<int64_t>(graph.nodes.size());
     if (searched_ > kMaxNodesSearched) return {};
     ConditionFacts facts;
-    for (ValueId input : InputsBehind(graph, condition)) {
+    for (ValueId input : InputsBehind(graph, {condition})) {
       facts.inputs.push_back(graph.value(input).name);
     }
     Part part(graph, known_);

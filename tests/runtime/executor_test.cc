@@ -75,7 +75,8 @@ TEST_CASE("an artefact written to a file is loaded and run", "[runtime][executor
   CHECK(*RunOne(executor, {Floats({4}, {0, 0, 0, 0})}) == Values{4, 8, 12, 16});
 }
 
-TEST_CASE("inputs that do not fit are refused with what was expected and what came", "[runtime][executor]") {
+TEST_CASE("inputs that do not fit are refused with what was expected and what came",
+          "[runtime][executor]") {
   Executor executor = MakeExecutor(ScaleAddArtefact());
   auto refusal = [&](const std::vector<Tensor>& inputs) {
     return Message(executor.Run(inputs).status());
@@ -148,7 +149,8 @@ TEST_CASE("a model with a free dimension runs at every size in its range", "[run
         "input 'x': expected f32[Nx3], got f32[2x4]");
 }
 
-TEST_CASE("extents that depend on a dimension are checked when it is known", "[runtime][executor]") {
+TEST_CASE("extents that depend on a dimension are checked when it is known",
+          "[runtime][executor]") {
   Artefact artefact = RowSumsArtefact();
   artefact.plan.arena_bytes = 64;  // enough for N <= 5
   Executor executor = MakeExecutor(std::move(artefact));
@@ -166,7 +168,8 @@ TEST_CASE("two inputs must agree on a dimension", "[runtime][executor]") {
         "input 'z': dimension N is 4, but another input has 2");
 }
 
-TEST_CASE("a loop carries its state, counts, and ends by count or condition", "[runtime][executor]") {
+TEST_CASE("a loop carries its state, counts, and ends by count or condition",
+          "[runtime][executor]") {
   Executor executor = MakeExecutor(LoopArtefact());
   for (int64_t most : {-3, 0, 1, 2, 3, 7, 12, 100}) {
     for (double start : {0.0, 1.0, 7.0, 900.0}) {
@@ -235,7 +238,8 @@ TEST_CASE("an arena that no machine has is an error, not a crash", "[runtime][ex
                  "no memory for the activations, which takes 1152921504606846976 bytes; "));
 }
 
-TEST_CASE("executors of one module run at the same time and share its weights", "[runtime][executor]") {
+TEST_CASE("executors of one module run at the same time and share its weights",
+          "[runtime][executor]") {
   StatusOr<Module> module = Module::FromArtefact(ScaleAddArtefact(), {.pool = {}, .threads = 3});
   REQUIRE(module.ok());
   std::atomic<int> wrong{0};
