@@ -21,17 +21,8 @@ int SizeOf(const Expr& expr) {
   return size;
 }
 
-double WrittenSize(const Expr& expr, std::unordered_map<const ExprNode*, double>& known) {
-  auto [entry, fresh] = known.emplace(expr.get(), 1);
-  if (!fresh) return entry->second;
-  double size = 1;
-  ForEachChild(expr, [&](const Expr& child) { size += WrittenSize(child, known); });
-  return known[expr.get()] = size;
-}
-
 bool IsSmall(const Expr& expr) {
-  std::unordered_map<const ExprNode*, double> known;
-  return SizeOf(expr) <= kMaxValueSize && WrittenSize(expr, known) <= kMaxWrittenSize;
+  return SizeOf(expr) <= kMaxValueSize && WrittenSize(expr) <= kMaxWrittenSize;
 }
 
 bool HoldsCall(const Expr& expr) {

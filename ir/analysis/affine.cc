@@ -1,6 +1,7 @@
 #include "ir/analysis/affine.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "ir/expr/visitor.h"
 #include "ir/simplify/interval.h"
@@ -44,6 +45,14 @@ class LinearReader {
   LinearReader(const std::vector<Var>& vars, bool divisions) : vars_(vars), divisions_(divisions) {}
 
   std::optional<LinearForm> Read(const Expr& expr) {
+    if (!expr->IsShared()) return ReadNode(expr);
+    auto found = read_.find(expr.get());
+    if (found != read_.end()) return found->second;
+    return read_[expr.get()] = ReadNode(expr);
+  }
+
+ private:
+  std::optional<LinearForm> ReadNode(const Expr& expr) {
     if (!UsesAny(expr, vars_)) return LinearForm{{}, expr};
     if (expr.as<VarNode>()) return LinearForm{{{expr, {}}}, {}};
     if (const auto* add = expr.as<Add>()) return ReadSum(add->a, add->b, Sum);
@@ -55,11 +64,11 @@ class LinearReader {
     return std::nullopt;
   }
 
- private:
   std::optional<LinearForm> ReadSum(const Expr& left, const Expr& right,
                                     Expr (*combine)(const Expr&, const Expr&)) {
-    std::optional<LinearForm> a = Read(left), b = Read(right);
-    if (!a || !b) return std::nullopt;
+    std::optional<LinearForm> a = Read(left);
+    std::optional<LinearForm> b = a ? Read(right) : std::nullopt;
+    if (!b) return std::nullopt;
     a->rest = combine(a->rest, b->rest);
     for (const Term& term : b->terms) {
       auto same = std::find_if(a->terms.begin(), a->terms.end(),
@@ -90,6 +99,8 @@ class LinearReader {
 
   const std::vector<Var>& vars_;
   bool divisions_;
+  // The forms of shared nodes, which live as long as the expression that is read.
+  std::unordered_map<const ExprNode*, std::optional<LinearForm>> read_;
 };
 
 class BoxFinder {

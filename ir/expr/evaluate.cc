@@ -1,5 +1,7 @@
 #include "ir/expr/evaluate.h"
 
+#include <absl/container/flat_hash_map.h>
+
 #include "ir/expr/constant_fold.h"
 #include "ir/expr/visitor.h"
 #include "support/storage_types.h"
@@ -22,10 +24,25 @@ class Evaluator {
   explicit Evaluator(const Lookup& lookup) : lookup_(lookup) {}
 
   Value Of(const Expr& expr) {
-    return VisitExpr(expr, [&](const auto& node) { return Visit(node); });
+    if (!IsWorthKeeping(expr)) return Compute(expr);
+    auto found = known_.find(expr.get());
+    if (found != known_.end()) return found->second;
+    Value value = Compute(expr);
+    known_.emplace(expr.get(), value);
+    return value;
   }
 
  private:
+  Value Compute(const Expr& expr) {
+    return VisitExpr(expr, [&](const auto& node) { return Visit(node); });
+  }
+
+  // A leaf costs less than its memo.
+  static bool IsWorthKeeping(const Expr& expr) {
+    bool is_leaf = expr.as<IntImm>() || expr.as<FloatImm>() || expr.as<VarNode>();
+    return !is_leaf && expr->IsShared();
+  }
+
   Value Visit(const IntImm& imm) { return Integer(imm.value); }
   Value Visit(const FloatImm& imm) { return Real(imm.value); }
   Value Visit(const VarNode& var) { return lookup_(Var(var)); }
@@ -85,6 +102,8 @@ class Evaluator {
   Value Visit(const Broadcast&) { return std::nullopt; }
 
   const Lookup& lookup_;
+  // The values of shared nodes, which live as long as the expression.
+  absl::flat_hash_map<const ExprNode*, Value> known_;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "ir/expr/visitor.h"
 
 #include <array>
+#include <unordered_map>
 
 namespace tcc {
 namespace {
@@ -238,10 +239,20 @@ class BottomUp final : public Mutator {
   std::function<Stmt(const Stmt&)> after_stmt_;
 };
 
-void CollectConjuncts(const Expr& condition, std::vector<Expr>& terms) {
+double WrittenSize(const Expr& expr, std::unordered_map<const ExprNode*, double>& known) {
+  auto [entry, fresh] = known.emplace(expr.get(), 1);
+  if (!fresh) return entry->second;
+  double size = 1;
+  ForEachChild(expr, [&](const Expr& child) { size += WrittenSize(child, known); });
+  return known[expr.get()] = size;
+}
+
+// A shared condition is collected once: it holds already where it comes again.
+void CollectConjuncts(const Expr& condition, SeenNodes& seen, std::vector<Expr>& terms) {
+  if (condition->IsShared() && !seen.Insert(condition.get())) return;
   if (const auto* both = condition.as<And>()) {
-    CollectConjuncts(both->a, terms);
-    CollectConjuncts(both->b, terms);
+    CollectConjuncts(both->a, seen, terms);
+    CollectConjuncts(both->b, seen, terms);
   } else {
     terms.push_back(condition);
   }
@@ -253,9 +264,15 @@ bool HasLoad(const Expr& expr) {
   return Contains(expr, [&](const Expr& node) { return node.as<Load>() != nullptr; });
 }
 
+double WrittenSize(const Expr& expr) {
+  std::unordered_map<const ExprNode*, double> known;
+  return WrittenSize(expr, known);
+}
+
 std::vector<Expr> ConjunctsOf(const Expr& condition) {
+  SeenNodes seen;
   std::vector<Expr> terms;
-  CollectConjuncts(condition, terms);
+  CollectConjuncts(condition, seen, terms);
   return terms;
 }
 

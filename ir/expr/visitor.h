@@ -106,6 +106,8 @@ class Mutator {
 
 // Returns whether the expression reads memory by a Load.
 bool HasLoad(const Expr& expr);
+// Returns the number of nodes in the expression's text: a shared node counts at every use.
+double WrittenSize(const Expr& expr);
 // Returns the terms of a conjunction in order; any other condition is its own single term.
 std::vector<Expr> ConjunctsOf(const Expr& condition);
 

@@ -61,7 +61,7 @@ int VarOrder::RankOf(const ExprNode* var) {
 template <typename T>
 int VarOrder::CompareField(const T& a, const T& b) {
   if constexpr (std::is_base_of_v<Expr, T>) {
-    return Compare(a, b);
+    return CompareOperands(a, b);
   } else if constexpr (requires {
                          a.size();
                          a[0];
@@ -84,7 +84,18 @@ int VarOrder::CompareField(const T& a, const T& b) {
 
 int VarOrder::Compare(const Expr& a, const Expr& b) {
   if (a.same_as(b)) return 0;
+  if (!equal_.empty()) equal_.clear();
   return CompareDifferent(a, b);
+}
+
+// Compares two DAGs as DAGs: a pair of nodes is walked once, however many paths lead to it.
+int VarOrder::CompareOperands(const Expr& a, const Expr& b) {
+  if (a.same_as(b)) return 0;
+  bool may_return = a->IsShared() || b->IsShared();
+  if (may_return && equal_.contains({a.get(), b.get()})) return 0;
+  int order = CompareDifferent(a, b);
+  if (may_return && order == 0) equal_.emplace(a.get(), b.get());
+  return order;
 }
 
 // Compares the operands of a sum and a difference; returns 0 for other pairs.
@@ -92,8 +103,8 @@ int VarOrder::CompareSums(const Expr& a, const Expr& b) {
   const auto* add = a.kind() == ExprKind::kAdd ? a.as<Add>() : b.as<Add>();
   const auto* sub = a.kind() == ExprKind::kSub ? a.as<Sub>() : b.as<Sub>();
   if (!add || !sub) return 0;
-  int order = Compare(add->a, sub->a);
-  if (order == 0) order = Compare(add->b, sub->b);
+  int order = CompareOperands(add->a, sub->a);
+  if (order == 0) order = CompareOperands(add->b, sub->b);
   return a.kind() == ExprKind::kAdd ? order : -order;
 }
 

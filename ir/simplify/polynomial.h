@@ -1,10 +1,13 @@
 #pragma once
 
+#include <absl/container/flat_hash_set.h>
+
 #include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "ir/expr/expr.h"
@@ -26,9 +29,12 @@ class VarOrder {
  private:
   template <typename T>
   int CompareField(const T& a, const T& b);
+  int CompareOperands(const Expr& a, const Expr& b);
   int CompareDifferent(const Expr& a, const Expr& b);
   int CompareSums(const Expr& a, const Expr& b);
   std::unordered_map<const ExprNode*, int> ranks_;
+  // The pairs that the comparison under way has found equal. The first difference ends it.
+  absl::flat_hash_set<std::pair<const ExprNode*, const ExprNode*>> equal_;
 };
 
 // The id of an atom, one symbol of a polynomial: a variable, or a simplified expression that is no
