@@ -6,6 +6,7 @@
 #include "graph/ops/op_lowering.h"
 #include "graph/passes/evaluate.h"
 #include "graph/passes/symbolic_rules.h"
+#include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
 
 namespace tcc {
@@ -57,6 +58,17 @@ std::optional<int64_t> NumberOf(const Expr& expr) {
 
 namespace {
 
+// The longest formula that is kept, in nodes of its text. Longer ones tell a reader nothing, and
+// arithmetic that uses each result twice doubles them at every step.
+constexpr double kMaxFormulaSize = 256;
+
+void ForgetLongFormulas(std::optional<std::vector<Expr>>& formulas) {
+  if (!formulas) return;
+  for (Expr& formula : *formulas) {
+    if (formula && WrittenSize(formula) > kMaxFormulaSize) formula = Expr();
+  }
+}
+
 SymbolicValue OfConstant(const Tensor& tensor) {
   SymbolicValue value;
   value.shape = ToExprs(tensor.shape);
@@ -101,6 +113,8 @@ class SymbolicInference {
       if (i == 0 && value.shape && whole_numbers) {
         value.elements = SymbolicElements(operands, *value.shape);
       }
+      ForgetLongFormulas(value.shape);
+      ForgetLongFormulas(value.elements);
       if (value.HasShape()) known_.values[id].shape = *value.shape;
     }
     Evaluate(node);

@@ -152,3 +152,19 @@ TEST_CASE("a recurrence gives a state for each step", "[graph][shapes]") {
   ValueId batch_first = g.Call(OpKind::kLSTM, {g.x, weights, recurrent}, {{"layout", int64_t{1}}});
   CHECK(g.Shape(batch_first) == "[N, S, 2, 5]");
 }
+
+TEST_CASE("a dimension whose formula doubles with every step is unknown, not written out",
+          "[graph][shapes]") {
+  DynamicGraph g;
+  auto stepped = [&](int steps) {
+    ValueId dim = g.Dim(0);
+    for (int i = 0; i < steps; ++i) {
+      ValueId half = g.Call(OpKind::kDiv, {dim, g.Ints64({2})});
+      dim = g.Call(OpKind::kMax, {half, g.Call(OpKind::kSub, {dim, g.Ints64({i + 1})})});
+    }
+    return g.Shape(g.Call(OpKind::kConstantOfShape, {g.Vector({dim, g.Dim(1)})}));
+  };
+  CHECK(stepped(0) == "[N, S]");
+  CHECK(stepped(1) == "[max(N - 1, N div 2), S]");
+  CHECK(stepped(40) == "[?, S]");
+}
