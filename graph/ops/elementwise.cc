@@ -361,7 +361,8 @@ std::optional<int64_t> SmallIntegerExponent(const Expr& exponent) {
 
 // Computes the power by squaring, modulo 2^64; doubles would lose the low bits. Exponents of 64 and
 // more count only for bases whose powers fit a type: 0, 1 and -1. Negative exponents give 0 except
-// for the bases 1 and -1.
+// for the bases 1 and -1. A factor is chosen, not a result: results in both arms of a choice would
+// double the kernel's text for each bit.
 Expr IntegerPower(const Expr& base, const Expr& exponent) {
   constexpr DType kWide = DTypeCode::kUInt64;
   constexpr int kBits = 6;
@@ -370,10 +371,10 @@ Expr IntegerPower(const Expr& base, const Expr& exponent) {
   Expr result = Const(kWide, 1);
   for (int bit = 0; bit < kBits; ++bit) {
     Expr masked = CallOf(ScalarOp::kBitAnd, {count, Expr(int64_t{1} << bit)});
-    result = SelectOf(Make<Ne>(masked, Expr(0)), result * square, result);
+    result = result * SelectOf(Make<Ne>(masked, Expr(0)), square, Const(kWide, 1));
     square = square * square;
   }
-  result = SelectOf(count >= Expr(int64_t{1} << kBits), result * square, result);
+  result = result * SelectOf(count >= Expr(int64_t{1} << kBits), square, Const(kWide, 1));
   Expr magnitude = CallOf(ScalarOp::kAbs, {base});
   Expr vanishes = BothOf(count < Expr(0), Make<Ne>(magnitude, One(base)));
   return SelectOf(vanishes, Zero(base), CastTo(base.dtype(), result));

@@ -1,7 +1,10 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
+#include <map>
 
+#include "graph/ops/op_lowering.h"
+#include "ir/expr/visitor.h"
 #include "tests/graph/one_node.h"
 
 using namespace tcc;
@@ -114,6 +117,31 @@ TEST_CASE("pow keeps the base's type whatever the exponent's", "[graph][ops]") {
         Doubles{8, 9, 0.25});
   OneNode square = {.op = OpKind::kPow, .inputs = {floats, F32({}, {2})}, .constants = {1}};
   CHECK(ValuesOf(ResultOf(square)) == Doubles{4, 9, 16});
+}
+
+TEST_CASE("the text of an integer power does not double with each bit of the exponent",
+          "[graph][ops]") {
+  TestGraph builder;
+  ValueId base = builder.Input("base", kInt64, {3});
+  ValueId exponent = builder.Input("exponent", kInt64, {3});
+  builder.Output(builder.Add("power", OpKind::kPow, {base, exponent}));
+  Graph graph = builder.Build();
+  StatusOr<LoweredNode> lowered = LowerNode(graph, graph.nodes[0]);
+  REQUIRE(lowered.ok());
+  REQUIRE(lowered->program.stages.size() == 1);
+  // A shared square is written once by a kernel; results in both arms of a choice were not.
+  std::map<const ExprNode*, int> choices;
+  PreOrder(std::get<ComputeExpr>(lowered->program.stages[0]).values[0], [&](const Expr& expr) {
+    const auto* choice = expr.as<Select>();
+    if (!choice) return;
+    for (const Expr& arm : {choice->then_value, choice->else_value}) {
+      PreOrder(arm, [&](const Expr& inner) { choices[choice] += inner.as<Select>() != nullptr; });
+    }
+  });
+  int nested = 0;
+  for (const auto& [choice, inside] : choices) nested += inside > 0;
+  CHECK(choices.size() == 8);
+  CHECK(nested == 1);  // the last one, between 0 and the power
 }
 
 TEST_CASE("casts truncate toward zero and make bools of what is not 0", "[graph][ops]") {
