@@ -2,19 +2,22 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string_view>
+#include <unordered_set>
 
 #include "support/check.h"
 
 namespace tcc {
 namespace {
 
+// Reads the values' names once, though a hint may have been given a thousand times.
 std::string UniqueValueName(const Graph& graph, const std::string& hint) {
-  auto taken = [&](const std::string& name) {
-    return std::any_of(graph.values.begin(), graph.values.end(),
-                       [&](const Value& value) { return value.name == name; });
-  };
+  std::unordered_set<std::string_view> taken;
+  for (const Value& value : graph.values) {
+    if (value.name.starts_with(hint)) taken.insert(value.name);
+  }
   std::string name = hint;
-  for (int suffix = 1; taken(name); ++suffix) name = fmt::format("{}_{}", hint, suffix);
+  for (int suffix = 1; taken.contains(name); ++suffix) name = fmt::format("{}_{}", hint, suffix);
   return name;
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
+#include "graph/passes/edit.h"
 #include "graph/passes/graph_pipeline.h"
 #include "graph/passes/infer_shapes.h"
 #include "graph/passes/passes.h"
@@ -27,6 +28,21 @@ TEST_CASE("shape arithmetic is evaluated while shapes are inferred", "[graph][gr
   REQUIRE(InferShapes(graph).ok());
   CHECK(graph.nodes.size() == 1);
   CHECK(StaticShape(graph.value(graph.outputs[0])) == Ints{2, 12});
+}
+
+TEST_CASE("an added value whose name is taken gets the first number that is free",
+          "[graph][graph]") {
+  Graph graph;
+  for (const char* name : {"c", "c_1", "c_3", "cc", "c_02"}) {
+    Value value;
+    value.name = name;
+    graph.AddValue(std::move(value));
+  }
+  std::vector<std::string> names;
+  for (const char* hint : {"c", "c", "c", "d", "d", "c_1"}) {
+    names.push_back(graph.value(AddConstant(graph, hint, I64({1}, {0}))).name);
+  }
+  CHECK(names == std::vector<std::string>{"c_2", "c_4", "c_5", "d", "d_1", "c_1_1"});
 }
 
 TEST_CASE("a declared output that the nodes contradict is told and given up", "[graph][graph]") {
