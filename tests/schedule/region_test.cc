@@ -1,6 +1,10 @@
 #include "schedule/analysis/region.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <numeric>
+#include <random>
+#include <set>
 
 using namespace tcc;
 
@@ -18,6 +22,20 @@ Expr WithUnits(Expr binding, int count, std::vector<LoopPart>& parts) {
     binding = binding + parts.back().var * Expr(u % 2 == 0 ? 1 : 5);
   }
   return binding;
+}
+
+// Returns whether sum stride * i, 0 <= i < extent, takes every integer from 0 to its largest once.
+bool TakesEachOnce(const std::vector<int64_t>& strides, const std::vector<int64_t>& extents) {
+  std::multiset<int64_t> sums = {0};
+  for (size_t t = 0; t < strides.size(); ++t) {
+    std::multiset<int64_t> longer;
+    for (int64_t sum : sums) {
+      for (int64_t i = 0; i < extents[t]; ++i) longer.insert(sum + strides[t] * i);
+    }
+    sums = std::move(longer);
+  }
+  int64_t next = 0;
+  return std::all_of(sums.begin(), sums.end(), [&](int64_t sum) { return sum == next++; });
 }
 
 }  // namespace
@@ -48,4 +66,39 @@ TEST_CASE("loops cover a binding densely where strides are the products of the e
   CHECK_FALSE(IsDense(outer.var * t + middle.var * t + inner.var, parts));
   // A loop that the binding does not use takes no part.
   CHECK(IsDense(middle.var * t + inner.var, parts));
+}
+
+TEST_CASE("a binding is dense exactly if enumeration finds each of its values once",
+          "[schedule][region]") {
+  std::mt19937 random(1);
+  auto below = [&](size_t n) { return static_cast<int64_t>(random() % n); };
+  int dense = 0;
+  for (int round = 0; round < 400; ++round) {
+    // Strides that fit, then perhaps one that does not; terms in any order.
+    size_t count = 1 + below(6);
+    std::vector<int64_t> strides, extents;
+    int64_t stride = 1;
+    for (size_t t = 0; t < count; ++t) {
+      extents.push_back(1 + below(4));
+      strides.push_back(stride);
+      stride *= extents.back();
+    }
+    if (below(2) == 0) strides[below(count)] = 1 + below(8);
+    if (below(4) == 0) std::swap(extents[below(count)], extents[below(count)]);
+
+    std::vector<size_t> order(count);
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::shuffle(order.begin(), order.end(), random);
+    std::vector<LoopPart> parts;
+    Expr binding(0);
+    for (size_t t : order) {
+      parts.push_back(PartOf("t" + std::to_string(t), Expr(extents[t])));
+      binding = binding + parts.back().var * Expr(strides[t]);
+    }
+    bool expected = TakesEachOnce(strides, extents);
+    dense += expected;
+    CHECK(IsDense(binding, parts) == expected);
+  }
+  CHECK(dense > 100);
+  CHECK(dense < 300);
 }
