@@ -1,3 +1,5 @@
+#include <numeric>
+
 #include "graph/passes/edit.h"
 #include "graph/passes/passes.h"
 
@@ -29,11 +31,17 @@ Status SimplifyActivations(Graph& graph) {
   }
   std::vector<int> producers = ProducersOf(graph);
   std::vector<bool> is_output = UsesOf(graph).is_output;
-  for (const Node& node : graph.nodes) {
+  // The value that the readers of each value use: of a Relu of a Relu, its operand.
+  std::vector<ValueId> same(graph.values.size());
+  std::iota(same.begin(), same.end(), 0);
+  for (Node& node : graph.nodes) {
+    for (ValueId& id : node.inputs) {
+      if (id != kNoValue) id = same[id];
+    }
     if (node.op != OpKind::kRelu || is_output[node.outputs[0]]) continue;
     int before = producers[node.inputs[0]];
     if (before < 0 || graph.nodes[before].op != OpKind::kRelu) continue;
-    ReplaceUses(graph, node.outputs[0], node.inputs[0]);
+    same[node.outputs[0]] = node.inputs[0];
   }
   return RemoveDead(graph);
 }

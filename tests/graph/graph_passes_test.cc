@@ -45,6 +45,25 @@ TEST_CASE("an added value whose name is taken gets the first number that is free
   CHECK(names == std::vector<std::string>{"c_2", "c_4", "c_5", "d", "d_1", "c_1_1"});
 }
 
+TEST_CASE("the first of several Relus in a row stays, and those that the graph gives out",
+          "[graph][graph]") {
+  TestGraph builder;
+  ValueId value = builder.Input("x", kFloat32, {2, 3});
+  for (int i = 0; i < 9; ++i) {
+    value = builder.Add("relu" + std::to_string(i), OpKind::kRelu, {value});
+    if (i == 5) builder.Output(value);
+  }
+  builder.Output(builder.Add("last", OpKind::kNeg, {value}));
+  Graph graph = builder.Build();
+  REQUIRE(InferShapes(graph).ok());
+  REQUIRE(SimplifyActivations(graph).ok());
+  REQUIRE(graph.nodes.size() == 3);
+  CHECK(graph.nodes[0].name == "relu0");
+  CHECK(graph.nodes[1].name == "relu5");
+  CHECK(graph.nodes[2].inputs == graph.nodes[1].outputs);
+  CHECK(graph.nodes[1].inputs == graph.nodes[0].outputs);
+}
+
 TEST_CASE("a declared output that the nodes contradict is told and given up", "[graph][graph]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {2, 3});
