@@ -104,6 +104,31 @@ double PatternMatch::NumberAt(const Graph& graph, const std::string& name) const
 PatternMatcher::PatternMatcher(const Graph& graph)
     : graph_(graph), uses_(UsesOf(graph)), producers_(ProducersOf(graph)) {}
 
+void PatternMatcher::Forget(int node) {
+  for (ValueId id : graph_.nodes[node].inputs) {
+    if (id != kNoValue) std::erase(uses_.readers[id], node);
+  }
+  for (ValueId id : graph_.nodes[node].outputs) {
+    if (id != kNoValue) producers_[id] = -1;
+  }
+}
+
+void PatternMatcher::Learn(int node) {
+  size_t values = graph_.values.size();
+  uses_.readers.resize(values);
+  uses_.is_output.resize(values, false);
+  producers_.resize(values, -1);
+  for (ValueId id : graph_.nodes[node].inputs) {
+    if (id == kNoValue) continue;
+    std::vector<int>& readers = uses_.readers[id];
+    auto at = std::lower_bound(readers.begin(), readers.end(), node);
+    if (at == readers.end() || *at != node) readers.insert(at, node);
+  }
+  for (ValueId id : graph_.nodes[node].outputs) {
+    if (id != kNoValue) producers_[id] = node;
+  }
+}
+
 std::vector<PatternMatch> PatternMatcher::Match(int node, const Pattern& pattern) const {
   const std::vector<ValueId>& outputs = graph_.nodes[node].outputs;
   if (outputs.empty() || outputs[0] == kNoValue) return {};
@@ -197,10 +222,10 @@ bool KeepsResults(const Rewrite& rewrite, const Node& node) {
 }
 
 // Replaces the first match that the rule accepts and that keeps the type and the shape of its
-// result. Returns the position of the new node.
+// result. Returns the position of the new node; the matcher is gone if other nodes have moved.
 std::optional<size_t> Replace(Graph& graph, const RewriteRule& rule, size_t root,
-                              const std::vector<PatternMatch>& matches) {
-  for (const PatternMatch& match : matches) {
+                              const Pattern& pattern, std::optional<PatternMatcher>& matcher) {
+  for (const PatternMatch& match : matcher->Match(static_cast<int>(root), pattern)) {
     Rewrite rewrite{graph, match};
     std::optional<Node> node = rule.replacement(rewrite);
     if (!node) continue;
@@ -209,8 +234,16 @@ std::optional<size_t> Replace(Graph& graph, const RewriteRule& rule, size_t root
     node->outputs = {match.result};
     if (!KeepsResults(rewrite, *node)) continue;
     // Nobody reads the others now; without operands they read nothing either.
-    for (int n : match.nodes) graph.nodes[n].inputs.clear();
+    for (int n : match.nodes) {
+      matcher->Forget(n);
+      graph.nodes[n].inputs.clear();
+    }
     graph.nodes[root] = std::move(*node);
+    if (rewrite.before.empty()) {
+      matcher->Learn(static_cast<int>(root));
+      return root;
+    }
+    matcher.reset();
     graph.nodes.insert(graph.nodes.begin() + static_cast<int64_t>(root), rewrite.before.begin(),
                        rewrite.before.end());
     return root + rewrite.before.size();
@@ -229,11 +262,10 @@ Status ApplyRules(Graph& graph, std::span<const RewriteRule> rules) {
       std::optional<size_t> replaced;
       if (graph.nodes[n].op == rule.root) {
         if (!matcher) matcher.emplace(graph);
-        replaced = Replace(graph, rule, n, matcher->Match(static_cast<int>(n), pattern));
+        replaced = Replace(graph, rule, n, pattern, matcher);
       }
       // The new node may match again, as a part of three in a row.
       n = replaced.value_or(n + 1);
-      if (replaced) matcher.reset();
     }
   }
   return RemoveDead(graph);

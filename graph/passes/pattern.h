@@ -61,6 +61,11 @@ class PatternMatcher {
   // nodes read the values in between.
   std::vector<PatternMatch> Match(int node, const Pattern& pattern) const;
 
+  // Follow the replacement of a node at its place: Forget before its operands change, Learn when
+  // it has the new ones. A matcher made anew would read the whole graph for every match.
+  void Forget(int node);
+  void Learn(int node);
+
  private:
   std::vector<PatternMatch> Extend(const PatternMatch& match, ValueId id,
                                    const PatternTree& pattern) const;
