@@ -297,7 +297,17 @@ Status NormalizeQLinearBinary(OnnxNodeContext& context) {
   return OkStatus();
 }
 
+namespace {
+
+// Zero points may be left out, scales not.
+Status ExpectOutputScale(const OnnxNodeContext& context) {
+  return context.HasInput(3) ? OkStatus() : context.Invalid("input 3 is missing");
+}
+
+}  // namespace
+
 Status NormalizeQLinearUnary(OnnxNodeContext& context) {
+  TCC_RETURN_IF_ERROR(ExpectOutputScale(context));
   Node& node = context.node;
   DType type = context.InputType(0);
   ValueId x = Dequantize(context, InputTriple(context, 0));
@@ -308,6 +318,7 @@ Status NormalizeQLinearUnary(OnnxNodeContext& context) {
 
 // The node says itself which opset's Softmax it means.
 Status NormalizeQLinearSoftmax(OnnxNodeContext& context) {
+  TCC_RETURN_IF_ERROR(ExpectOutputScale(context));
   Node& node = context.node;
   DType type = context.InputType(0);
   const std::vector<ValueId> inputs = node.inputs;
@@ -317,13 +328,14 @@ Status NormalizeQLinearSoftmax(OnnxNodeContext& context) {
   TCC_RETURN_IF_ERROR(NormalizeSoftmaxOf(context, opset));
   ValueId y = context.Emit(node.op, node.inputs, node.attributes,
                            context.graph.value(node.inputs[0]).dtype);
-  BecomeQuantize(context, y, inputs[3], inputs[4], type);
+  BecomeQuantize(context, y, inputs[3], inputs.size() > 4 ? inputs[4] : kNoValue, type);
   return OkStatus();
 }
 
 // Averages the integers, which f32 holds exactly, and rounds behind the output's zero point, as
 // ONNX Runtime does: an average in the middle of two results becomes the even one.
 Status NormalizeQLinearAveragePool(OnnxNodeContext& context) {
+  TCC_RETURN_IF_ERROR(ExpectOutputScale(context));
   TCC_RETURN_IF_ERROR(NormalizePool(context));
   const Node& node = context.node;
   DType type = context.InputType(0);

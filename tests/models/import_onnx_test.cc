@@ -205,7 +205,8 @@ TEST_CASE("every unsupported operator comes in one list, before tensors are read
         "7 of the model's 11 nodes are not supported:\n"
         "  com.microsoft.NGramRepeatBlock: 5 nodes: 'g0', 'g1', 'g2', ...\n"
         "  Softmax with attribute 'banana': 1 node: 'soft'\n"
-        "  NoSuchOperator: 1 node: 'deep'");
+        "  NoSuchOperator: 1 node: 'deep'\n"
+        "  1 of the model's 8 outputs needs none of them: 'y'");
 }
 
 TEST_CASE("a model of other domains alone is unsupported, not malformed", "[models][import]") {
