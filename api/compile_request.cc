@@ -1,6 +1,6 @@
 #include "api/compile_request.h"
 
-#include "compiler/condition_evaluator.h"
+#include "compiler/partial_evaluator.h"
 #include "compiler/tune_graph.h"
 #include "runtime/executor/usable_cpus.h"
 #include "support/stop.h"
@@ -90,7 +90,7 @@ StatusOr<CompileRequest> MakeRequest(const CompileOptions& options,
     reporter.Log(LogLevel::kWarning, message);
   };
   import.warn = warn;
-  import.facts_of = ConditionEvaluator();
+  import.facts_of = PartialEvaluator();
   reporter.Report("import", 0, 1);
   TCC_RETURN_IF_ERROR(StopIfRequested(options.cancellation));
   TCC_ASSIGN_OR_RETURN(Graph graph, import_model(import));

@@ -1,7 +1,7 @@
 #include "cli/model_options.h"
 
 #include "cli/split_assignment.h"
-#include "compiler/condition_evaluator.h"
+#include "compiler/partial_evaluator.h"
 #include "models/onnx/import_onnx.h"
 #include "support/npy.h"
 #include "support/wanted_option.h"
@@ -76,7 +76,7 @@ StatusOr<Graph> ImportModel(const ModelOptions& options,
                             std::function<void(const std::string& message)> warn) {
   TCC_ASSIGN_OR_RETURN(ImportOptions import, ToImportOptions(options));
   import.warn = std::move(warn);
-  import.facts_of = ConditionEvaluator();
+  import.facts_of = PartialEvaluator();
   return ImportOnnx(options.path, import);
 }
 

@@ -22,7 +22,8 @@ the two. `tcc inspect M.onnx` lists what a model uses and everything in it that 
   name begins with.
 - **operands**: the types of the inputs, then, behind the arrow, of the outputs; the last one stands
   for all further ones. `T` is one type of the column **T**, the same everywhere; `number` is any
-  float or integer, `any` any float, integer or bool, `stored` any type of the list below.
+  float or integer, `any` any float, integer or bool, `stored` any type of the list below;
+  the length of a `sequence`, and the positions in it, are known when the model is compiled.
 - **attributes**: with the default where there is one. An attribute that says nothing about
   inference is read and left.
 
@@ -53,6 +54,8 @@ std::string OperandText(char letter) {
       return "i32 or i64";
     case 'K':
       return "i32";
+    case 'L':
+      return "sequence of T";
     case 'A':
       return "any";
     case 'Q':
@@ -120,7 +123,7 @@ std::string RowText(const OnnxOp& op) {
     if (attribute.presence == Presence::kIgnored) continue;
     attributes += (attributes.empty() ? "" : ", ") + AttributeText(attribute);
   }
-  bool has_types = op.signature.find('T') != op.signature.npos;
+  bool has_types = op.signature.find_first_of("TL") != op.signature.npos;
   return fmt::format("| {} | {} | {} | {} | {} | {} |\n", op.name,
                      OpsetText(op.since, kNewestOpset), InputsText(op), SignatureText(op.signature),
                      has_types ? ToString(op.types) : "", attributes);

@@ -5,7 +5,7 @@
 
 #include "compiler/check/compare_tensors.h"
 #include "compiler/compile_graph.h"
-#include "compiler/condition_evaluator.h"
+#include "compiler/partial_evaluator.h"
 #include "graph/ops/shape_operands.h"
 #include "models/onnx/import_onnx.h"
 #include "runtime/executor/executor.h"
@@ -56,7 +56,7 @@ StatusOr<Feed> SplitFeed(const Graph& graph, const std::vector<Tensor>& inputs) 
   }
   std::vector<ValueId> bound = ShapeInputs(graph);
   Feed feed;
-  feed.options.facts_of = ConditionEvaluator();
+  feed.options.facts_of = PartialEvaluator();
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Value& value = graph.value(graph.inputs[i]);
     Tensor tensor = inputs[i];
@@ -85,7 +85,7 @@ StatusOr<std::vector<Tensor>> CompileAndRun(Graph graph, const std::vector<Tenso
 
 Status RunDataSet(const std::string& model, const std::string& data_set, const Target& target,
                   Execution execution) {
-  TCC_ASSIGN_OR_RETURN(Graph unbound, ImportOnnx(model, {.facts_of = ConditionEvaluator()}));
+  TCC_ASSIGN_OR_RETURN(Graph unbound, ImportOnnx(model, {.facts_of = PartialEvaluator()}));
   TCC_ASSIGN_OR_RETURN(std::vector<Tensor> inputs, ReadTensors(data_set, "input"));
   TCC_ASSIGN_OR_RETURN(std::vector<Tensor> expected, ReadTensors(data_set, "output"));
   TCC_ASSIGN_OR_RETURN(Feed feed, SplitFeed(unbound, inputs));

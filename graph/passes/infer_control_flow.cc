@@ -92,7 +92,7 @@ class ControlFlow {
       : graph_(graph), node_(node), budget_(budget) {}
 
   StatusOr<InferredControlFlow> InferIf() {
-    FoldCondition(graph_, node_.inputs[0], budget_);
+    FoldValue(graph_, node_.inputs[0], budget_);
     if (std::optional<bool> condition = KnownBool(graph_, node_.inputs[0])) {
       std::vector<ValueId> captured(node_.inputs.begin() + 1, node_.inputs.end());
       Graph taken = std::move(node_.bodies[*condition ? 0 : 1]);
@@ -466,9 +466,9 @@ class ControlFlow {
 
 }  // namespace
 
-void FoldCondition(Graph& graph, ValueId condition, InferenceBudget& budget) {
-  if (graph.ConstantOf(condition) != nullptr) return;
-  std::vector<size_t> behind = NodesBehind(graph, condition);
+void FoldValue(Graph& graph, ValueId value, InferenceBudget& budget) {
+  if (graph.ConstantOf(value) != nullptr) return;
+  std::vector<size_t> behind = NodesBehind(graph, value);
   std::vector<size_t> folded;
   for (auto n = behind.rbegin(); n != behind.rend(); ++n) {
     const Node& node = graph.nodes[*n];

@@ -27,10 +27,10 @@ struct InferredControlFlow {
 };
 StatusOr<InferredControlFlow> InferControlFlow(Graph& graph, Node& node, InferenceBudget& budget);
 
-// Tries to fold an If's condition to a constant. Evaluates the nodes before it whose operands are
-// constants, and an And (Or) with one false (true) operand. The branch that runs decides shapes, so
-// this may cost more work than other values are worth here; it is charged to the budget. Leaves a
-// condition that depends on run-time values.
-void FoldCondition(Graph& graph, ValueId condition, InferenceBudget& budget);
+// Tries to fold a value that decides the graph's structure, say an If's condition, to a constant.
+// Evaluates the nodes before it whose operands are constants, and an And (Or) with one false (true)
+// operand. This may cost more work than other values are worth here; it is charged to the budget.
+// Leaves a value that depends on run-time values.
+void FoldValue(Graph& graph, ValueId value, InferenceBudget& budget);
 
 }  // namespace tcc

@@ -148,10 +148,14 @@ class Importer {
 
   Status AddOutputs() {
     for (const onnxpb::ValueInfo& output : proto_.output()) {
-      StatusOr<ValueId> found = importer_.Find(output.name());
+      StatusOr<OnnxValue> found = importer_.Find(output.name());
       if (!found.ok()) return InvalidInput("output '{}' is not defined", output.name());
-      if (*found == kNoValue) return Unsupported("output '{}' is an empty optional", output.name());
-      Value& value = graph().values[*found];
+      if (found->tensor == kNoValue) {
+        return Unsupported(
+            "output '{}' is {}; expected a tensor", output.name(),
+            found->sequence ? "a sequence, which is not supported" : "an empty optional");
+      }
+      Value& value = graph().values[found->tensor];
       int32_t type = output.type().tensor_type().elem_type();
       if (type != onnxpb::TENSOR_UNDEFINED && FromOnnxType(type) != value.dtype) {
         return InvalidInput("output '{}' is {}; the model says element type {}", output.name(),
@@ -161,7 +165,7 @@ class Importer {
       if (std::optional<std::vector<Expr>> shape = shapes_.OutputShape(output); computed && shape) {
         value.shape = *shape;
       }
-      graph().outputs.push_back(*found);
+      graph().outputs.push_back(found->tensor);
     }
     if (graph().outputs.empty()) return InvalidInput("the graph has no output");
     return OkStatus();

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "ir/graph/graph.h"
-#include "models/onnx/condition_facts.h"
 #include "models/onnx/external_data.h"
 #include "models/onnx/onnx_survey.h"
+#include "models/onnx/value_facts.h"
 #include "support/tensor.h"
 
 namespace tcc {
@@ -31,9 +31,9 @@ struct ImportOptions {
   std::string external_data_folder = {};
   Links external_data_links = Links::kRefused;
   int64_t max_tensor_bytes = int64_t{1} << 36;
-  // Tells conditions of Ifs that are computed (ConditionEvaluator in compiler/). Without it only
-  // constants are known.
-  ConditionFunction facts_of = {};
+  // Tells what computed conditions, positions and extents are (PartialEvaluator in compiler/).
+  // Without it only constants are known.
+  ValueFactsFunction facts_of = {};
   // Receives a line per oddity of the model that the import resolved.
   std::function<void(const std::string& message)> warn = {};
 };
@@ -47,11 +47,13 @@ inline constexpr int64_t kMaxFreeDim = int64_t{1} << 24;
 // value has its dtype; inputs, constants and, where the model states them, outputs have their
 // shapes. Nodes come in topological order: the file's own order if that is one. Nodes and
 // initializers that no output needs are left out, supported or not. An If whose condition is known
-// becomes the branch that it takes; the other one may hold anything. An input that nothing reads
-// stays; if its shape is not known, its free dimensions are 1, with a warning.
+// becomes the branch that it takes; the other one may hold anything. Sequences and optionals are
+// resolved to tensors. An input that nothing reads stays; if its shape is not known, its free
+// dimensions are 1, with a warning.
 //
 // Fails with Unimplemented and the whole list of unsupported operators, before any tensor is read
 // unless all of them stand in branches of Ifs;
+// likewise for a sequence whose structure only a run knows;
 // with FailedPrecondition for options that do not fit the model; with InvalidArgument, naming the
 // node or tensor, for a model that is not valid.
 StatusOr<Graph> ImportOnnx(const std::string& path, const ImportOptions& options = {});

@@ -74,6 +74,9 @@ constexpr OnnxAttribute kClip[] = {
 constexpr OnnxAttribute kCol2Im[] = {
     {"dilations", kInts, kOptional}, {"pads", kInts, kOptional}, {"strides", kInts, kOptional}};
 
+constexpr OnnxAttribute kConcatFromSequence[] = {{"axis", kInt, kRequired},
+                                                 {"new_axis", kInt, kDefault, 0}};
+
 constexpr OnnxAttribute kConstant[] = {
     {"value", kTensor, kOptional},      {"sparse_value", kSparseTensor, kOptional},
     {"value_int", kInt, kOptional},     {"value_ints", kInts, kOptional},
@@ -429,6 +432,8 @@ constexpr OnnxAttribute kScan[] = {
     {.name = "scan_output_directions", .type = kInts, .presence = kOptional, .since = 9}};
 constexpr OnnxAttribute kShape[] = {{"start", kInt, kDefault, 0}, {"end", kInt, kOptional}};
 
+constexpr OnnxAttribute kSequenceEmpty[] = {{"dtype", kInt, kDefault, 1}};
+
 constexpr OnnxAttribute kShrink[] = {{"bias", kFloat, kDefault, 0},
                                      {"lambd", kFloat, kDefault, 0.5}};
 
@@ -443,6 +448,9 @@ constexpr OnnxAttribute kSplit[] = {
     {"axis", kInt, kDefault, 0},
     {.name = "split", .type = kInts, .presence = kOptional, .until = 12},
     {.name = "num_outputs", .type = kInt, .presence = kOptional, .since = 18}};
+
+constexpr OnnxAttribute kSplitToSequence[] = {{"axis", kInt, kDefault, 0},
+                                              {"keepdims", kInt, kDefault, 1}};
 
 constexpr OnnxAttribute kTensorScatter[] = {{"axis", kInt, kDefault, -2},
                                             {"mode", kString, kDefault, 0, "linear"}};

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "models/onnx/onnx_attributes.h"
-#include "support/wanted_option.h"
 
 namespace tcc {
 namespace {
@@ -20,6 +19,12 @@ std::string TypesText(const std::vector<DType>& types) {
   std::vector<std::string> names;
   for (DType type : types) names.push_back(ToString(type));
   return fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::optional<bool> KnownBool(const ValueFacts& facts) {
+  bool is_bool = facts.constant && facts.constant->dtype.is_bool();
+  if (!is_bool || facts.constant->bytes.size() != 1) return std::nullopt;
+  return facts.constant->bytes[0] != 0;
 }
 
 Tensor TrueTensor() {
@@ -50,15 +55,26 @@ void ReserveNames(OnnxGraphImporter& body, const onnxpb::Graph& graph) {
   }
 }
 
-// Reads the contents of a body, whose inputs are values already, and sets its outputs.
-Status FillBody(OnnxGraphImporter& body, OnnxBody& proto) {
+// Refuses a result of a body that is no tensor. `condition` chooses a branch; nullptr for a loop.
+Status RefuseResult(const std::string& name, const OnnxValue& result, const ValueFacts* condition) {
+  std::string what =
+      fmt::format("result '{}' is {}", name, result.sequence ? "a sequence" : "an empty optional");
+  if (condition != nullptr) {
+    return RefuseComputed(what + ", and the condition", *condition, "a constant condition");
+  }
+  return Unsupported("{}, which an iteration may change; expected a tensor", what);
+}
+
+// Reads the contents of a body, whose inputs are values already, and sets its outputs. `condition`
+// is as above.
+Status FillBody(OnnxGraphImporter& body, OnnxBody& proto, const ValueFacts* condition) {
   body.graph().name = proto.graph.name();
   OnnxLiveness live = FindLive(proto.graph, proto.of_nodes);
   TCC_RETURN_IF_ERROR(body.AddContents(proto.graph, proto.of_nodes, live));
   for (const onnxpb::ValueInfo& output : proto.graph.output()) {
-    TCC_ASSIGN_OR_RETURN(ValueId id, body.Find(output.name()));
-    if (id == kNoValue) return InvalidInput("result '{}' is left out", output.name());
-    body.graph().outputs.push_back(id);
+    TCC_ASSIGN_OR_RETURN(OnnxValue result, body.Find(output.name()));
+    if (result.tensor == kNoValue) return RefuseResult(output.name(), result, condition);
+    body.graph().outputs.push_back(result.tensor);
   }
   return OkStatus();
 }
@@ -75,11 +91,17 @@ class ControlFlowImporter {
                          ReadAttributes(proto_, op_, importer_.opset(), importer_.session().files,
                                         importer_.session().limits));
     for (const std::string& input : proto_.input()) {
-      ValueId id = kNoValue;
+      OnnxValue value;
       if (!input.empty()) {
-        TCC_ASSIGN_OR_RETURN(id, importer_.Find(input));
+        TCC_ASSIGN_OR_RETURN(value, importer_.Find(input));
       }
-      inputs_.push_back(id);
+      if (value.sequence) {
+        return Unsupported(
+            "input '{}' is a sequence, whose length an iteration may change; expected a "
+            "tensor",
+            input);
+      }
+      inputs_.push_back(value.tensor);
     }
     if (op_.op == OpKind::kIf) return ImportIf();
     if (op_.name == "Loop") return ImportLoop();
@@ -131,9 +153,9 @@ class ControlFlowImporter {
     if (inputs_.size() != 1 || inputs_[0] == kNoValue) {
       return InvalidInput("has {} inputs; expected a condition", inputs_.size());
     }
-    ConditionFacts facts = importer_.FactsOf(inputs_[0]);
-    if (facts.value) {
-      TCC_ASSIGN_OR_RETURN(OnnxBody * taken, Branch(*facts.value ? "then_branch" : "else_branch"));
+    ValueFacts facts = importer_.FactsOf(inputs_[0]);
+    if (std::optional<bool> condition = KnownBool(facts)) {
+      TCC_ASSIGN_OR_RETURN(OnnxBody * taken, Branch(*condition ? "then_branch" : "else_branch"));
       return importer_.AddBranch(proto_, *taken);
     }
     Node node = NewNode(OpKind::kIf);
@@ -143,14 +165,14 @@ class ControlFlowImporter {
       TCC_ASSIGN_OR_RETURN(OnnxBody * proto, Branch(attribute));
       OnnxGraphImporter body(importer_.session(), &importer_, importer_.opset());
       ReserveNames(body, proto->graph);
-      TCC_RETURN_IF_ERROR(Annotate(FillBody(body, *proto), attribute));
+      TCC_RETURN_IF_ERROR(Annotate(FillBody(body, *proto, &facts), attribute));
       captures.push_back(body.captures());
       node.bodies.push_back(std::move(body.graph()));
     }
     AddCommonCaptures(node, captures);
     std::vector<DType> types = TypesOf(node.bodies[0], node.bodies[0].outputs);
     std::vector<DType> others = TypesOf(node.bodies[1], node.bodies[1].outputs);
-    if (others != types) return UnequalBranches(types, others, facts.inputs);
+    if (others != types) return UnequalBranches(types, others, facts);
     return DefineResults(std::move(node), types);
   }
 
@@ -162,15 +184,11 @@ class ControlFlowImporter {
 
   // Valid, but only a constant condition tells the types of what comes behind.
   static Status UnequalBranches(const std::vector<DType>& then_types,
-                                const std::vector<DType>& else_types,
-                                const std::vector<std::string>& inputs) {
-    std::string origin = inputs.empty() ? "" : fmt::format(" from '{}'", fmt::join(inputs, "', '"));
-    Status status = Unsupported(
-        "then_branch gives ({}), else_branch ({}), and the condition is computed{} at run time; "
-        "expected a constant condition, or branches with equal numbers and types of results",
-        TypesText(then_types), TypesText(else_types), origin);
-    for (const std::string& input : inputs) status = WithOption(status, Option::kBinds, input);
-    return status;
+                                const std::vector<DType>& else_types, const ValueFacts& facts) {
+    return RefuseComputed(
+        fmt::format("then_branch gives ({}), else_branch ({}), and the condition",
+                    TypesText(then_types), TypesText(else_types)),
+        facts, "a constant condition, or branches with equal numbers and types of results");
   }
 
   // Gives both branches the captures of either.
@@ -217,7 +235,7 @@ class ControlFlowImporter {
     Node node = NewNode(OpKind::kLoop);
     BeginBody(body, graph, kInt64);
     TCC_RETURN_IF_ERROR(AddFormals(body, graph, 2, initial));
-    TCC_RETURN_IF_ERROR(FillBody(body, *proto));
+    TCC_RETURN_IF_ERROR(FillBody(body, *proto, nullptr));
     node.inputs = inputs_;
     size_t scans = static_cast<size_t>(graph.output_size()) - 1 - carried;
     SetParts(node, carried, {}, std::vector<int64_t>(scans, 0));
@@ -231,7 +249,7 @@ class ControlFlowImporter {
     ReserveNames(body, graph);
     body.graph().inputs = {body.Define(graph.input(0).name(), iteration)};
     AddInput(body, "condition", kBool);
-    body.Alias(graph.input(1).name(), AddTrue(body));
+    body.Alias(graph.input(1).name(), {.tensor = AddTrue(body)});
   }
 
   // Adds the body's inputs from `first` on, with the dtypes of the operands outside.
@@ -326,7 +344,7 @@ class ControlFlowImporter {
       body.graph().inputs.push_back(body.Define(name, around.graph().value(operands[i]).dtype));
     }
     body.graph().outputs = {AddTrue(body)};
-    TCC_RETURN_IF_ERROR(FillBody(body, proto));
+    TCC_RETURN_IF_ERROR(FillBody(body, proto, nullptr));
     node.inputs = {kNoValue, kNoValue};
     node.inputs.insert(node.inputs.end(), operands.begin(), operands.end());
     SetParts(node, carried, form.input_axes, form.output_axes);

@@ -65,11 +65,11 @@ Status OnnxGraphImporter::BindCall(onnxpb::Node& proto, const onnxpb::Function& 
                         function.output_size());
   }
   for (int i = 0; i < function.input_size(); ++i) {
-    ValueId id = kNoValue;
+    OnnxValue value;
     if (i < proto.input_size() && !proto.input(i).empty()) {
-      TCC_ASSIGN_OR_RETURN(id, Find(proto.input(i)));
+      TCC_ASSIGN_OR_RETURN(value, Find(proto.input(i)));
     }
-    scope.ids[function.input(i)] = id;
+    scope.values[function.input(i)] = value;
   }
   // An entry for every parameter: without any, references would stay to be refused.
   scope.arguments[""] = nullptr;
@@ -124,12 +124,15 @@ Status OnnxGraphImporter::TakeResults(const onnxpb::Node& proto,
                                       std::string_view what) {
   for (int i = 0; i < proto.output_size(); ++i) {
     if (proto.output(i).empty()) continue;
-    StatusOr<ValueId> found = Find(results[i]);
-    if (!found.ok() || *found == kNoValue) {
+    StatusOr<OnnxValue> found = Find(results[i]);
+    if (!found.ok()) {
       return InvalidInput("{} does not define its output '{}'", what, results[i]);
     }
-    bool has_name = graph_.value(*found).name == names[i];
-    scope_->caller->ids[proto.output(i)] = has_name ? *found : CopyAs(names[i], *found);
+    bool is_tensor = found->tensor != kNoValue;
+    if (is_tensor && graph_.value(found->tensor).name != names[i]) {
+      found->tensor = CopyAs(names[i], found->tensor);
+    }
+    scope_->caller->values[proto.output(i)] = *found;
   }
   return OkStatus();
 }

@@ -1,5 +1,7 @@
 #include "models/onnx/onnx_graph_importer.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <functional>
 #include <queue>
@@ -9,6 +11,7 @@
 
 #include "models/onnx/onnx_attributes.h"
 #include "models/onnx/onnx_bodies.h"
+#include "models/onnx/onnx_containers.h"
 #include "models/onnx/onnx_control_flow.h"
 #include "models/onnx/onnx_normalize.h"
 #include "models/onnx/onnx_ops.h"
@@ -16,6 +19,7 @@
 #include "models/onnx/onnx_survey.h"
 #include "support/check.h"
 #include "support/status.h"
+#include "support/wanted_option.h"
 
 namespace tcc {
 namespace {
@@ -108,6 +112,9 @@ StatusOr<std::vector<int>> TopologicalOrder(const Nodes& nodes,
   return order;
 }
 
+// The most elements of all sequences together: a chain of inserts takes the square of its length.
+constexpr int64_t kMaxElements = int64_t{1} << 24;
+
 // The most inputs of one node: each becomes a stage or an operand of a kernel.
 constexpr int kMaxInputs = 4096;
 
@@ -136,6 +143,14 @@ bool IsControlFlow(const OnnxOp& op) {
 }
 
 }  // namespace
+
+Status RefuseComputed(const std::string& what, const ValueFacts& facts, std::string_view expected) {
+  std::string origin =
+      facts.inputs.empty() ? "" : fmt::format(" from '{}'", fmt::join(facts.inputs, "', '"));
+  Status status = Unsupported("{} is computed{} at run time; expected {}", what, origin, expected);
+  for (const std::string& input : facts.inputs) status = WithOption(status, Option::kBinds, input);
+  return status;
+}
 
 OnnxGraphImporter::OnnxGraphImporter(OnnxImportSession& session, OnnxGraphImporter* around,
                                      int opset)
@@ -171,7 +186,7 @@ std::string OnnxGraphImporter::ValueName(const std::string& name) {
 ValueId OnnxGraphImporter::Define(const std::string& name, DType dtype) {
   ValueId id =
       graph_.AddValue({.name = ValueName(name), .dtype = dtype, .shape = {}, .constant = {}});
-  scope_->ids[name] = id;
+  scope_->values[name] = {.tensor = id};
   return id;
 }
 
@@ -186,32 +201,59 @@ ValueId OnnxGraphImporter::DefineConstant(const std::string& name, Tensor tensor
 
 const OnnxGraphImporter::Scope& OnnxGraphImporter::ScopeOf(const std::string& name) const {
   const Scope* scope = scope_;
-  while (!scope->ids.contains(name) && scope->sees_caller) scope = scope->caller;
+  while (!scope->values.contains(name) && scope->sees_caller) scope = scope->caller;
   return *scope;
 }
 
 bool OnnxGraphImporter::Knows(const std::string& name) const {
   const Scope& scope = ScopeOf(name);
-  if (scope.ids.contains(name)) return true;
+  if (scope.values.contains(name)) return true;
   return &scope == &own_ && around_ != nullptr && around_->Knows(name);
 }
 
-StatusOr<ValueId> OnnxGraphImporter::Find(const std::string& name) {
+StatusOr<OnnxValue> OnnxGraphImporter::Find(const std::string& name) {
   const Scope& scope = ScopeOf(name);
-  if (auto found = scope.ids.find(name); found != scope.ids.end()) return found->second;
+  if (auto found = scope.values.find(name); found != scope.values.end()) return found->second;
   if (&scope != &own_ || around_ == nullptr) {
     return InvalidInput("value '{}' is not defined", name);
   }
-  TCC_ASSIGN_OR_RETURN(ValueId outside, around_->Find(name));
-  if (outside == kNoValue) return kNoValue;
+  TCC_ASSIGN_OR_RETURN(OnnxValue value, around_->Find(name));
+  if (value.is_nothing()) return value;
+  if (value.sequence) {
+    OnnxSequence inside = *value.sequence;
+    TCC_RETURN_IF_ERROR(CountElements(static_cast<int64_t>(inside.elements.size())));
+    for (ValueId& element : inside.elements) element = Captured(element);
+    value.sequence = std::make_shared<const OnnxSequence>(std::move(inside));
+  } else {
+    value.tensor = Captured(value.tensor);
+  }
+  own_.values[name] = value;
+  return value;
+}
+
+ValueId OnnxGraphImporter::Captured(ValueId outside) {
+  auto [inside, added] = insides_.emplace(outside, kNoValue);
+  if (!added) return inside->second;
   Value value = around_->graph_.value(outside);
   value.name = FreshName(value.name);
   bool captured = !value.constant;
   if (captured) value.shape.clear();
-  ValueId inside = graph_.AddValue(std::move(value));
-  own_.ids[name] = inside;
-  if (captured) captures_.push_back({outside, inside});
-  return inside;
+  inside->second = graph_.AddValue(std::move(value));
+  if (captured) captures_.push_back({outside, inside->second});
+  return inside->second;
+}
+
+ValueFacts OnnxGraphImporter::FactsOf(ValueId id) const {
+  if (const Tensor* constant = graph_.ConstantOf(id)) {
+    return {.shape = ToExprs(constant->shape), .constant = *constant};
+  }
+  for (const Capture& capture : captures_) {
+    if (capture.inside == id) return around_->FactsOf(capture.outside);
+  }
+  if (around_ != nullptr) {
+    return {.shape = Unsupported("the import infers no shapes in bodies of loops and branches")};
+  }
+  return session_.facts_of ? session_.facts_of(graph_, id) : ValueFacts();
 }
 
 Status OnnxGraphImporter::AddContents(onnxpb::Graph& graph, std::vector<OnnxBodies>& bodies,
@@ -240,21 +282,16 @@ Status OnnxGraphImporter::AddInitializers(onnxpb::Graph& graph, const OnnxLivene
 }
 
 bool OnnxGraphImporter::WantsInitializer(const std::string& name, const OnnxLiveness& live) {
-  if (scope_->ids.contains(name)) return false;  // bound, or an input of a body
+  if (scope_->values.contains(name)) return false;  // bound, or an input of a body
   if (!live.names.contains(name)) scope_->left_out.insert(name);
   return live.names.contains(name);
 }
 
 Status OnnxGraphImporter::AddNodes(google::protobuf::RepeatedPtrField<onnxpb::Node>& nodes,
                                    std::vector<OnnxBodies>& bodies, const OnnxLiveness& live) {
-  session_.nodes += nodes.size();
-  if (session_.nodes > kMaxImportedNodes) {
-    return Unsupported(
-        "the model has more than {} nodes, those of its functions counted at each call",
-        kMaxImportedNodes);
-  }
+  TCC_RETURN_IF_ERROR(CountNodes(nodes.size()));
   auto is_own = [this](const std::string& name) {
-    return scope_->ids.contains(name) || scope_->left_out.contains(name);
+    return scope_->values.contains(name) || scope_->left_out.contains(name);
   };
   OnnxNames names{.is_own = is_own,
                   .is_known = [this](const std::string& name) { return Knows(name); }};
@@ -263,6 +300,20 @@ Status OnnxGraphImporter::AddNodes(google::protobuf::RepeatedPtrField<onnxpb::No
     if (live.nodes[index]) TCC_RETURN_IF_ERROR(AddNode(nodes[index], bodies[index]));
   }
   return OkStatus();
+}
+
+Status OnnxGraphImporter::CountNodes(int64_t count) {
+  session_.nodes += count;
+  if (session_.nodes <= kMaxImportedNodes) return OkStatus();
+  return Unsupported(
+      "the model has more than {} nodes, those of its functions counted at each call",
+      kMaxImportedNodes);
+}
+
+Status OnnxGraphImporter::CountElements(int64_t count) {
+  session_.elements += count;
+  if (session_.elements <= kMaxElements) return OkStatus();
+  return Unsupported("the model's sequences have more than {} elements together", kMaxElements);
 }
 
 std::vector<ValueId> OnnxGraphImporter::Emit(Node node, const std::vector<DType>& types) {
@@ -287,7 +338,7 @@ Status OnnxGraphImporter::AddNode(onnxpb::Node& proto, OnnxBodies& bodies) {
   const OnnxOp* op = FindOnnxOp(OperatorName(proto));
   TCC_CHECK(op != nullptr) << OperatorName(proto);  // the survey refused it
   if (IsControlFlow(*op)) return ImportControlFlow(*this, proto, *op, bodies);
-  if (op->name.starts_with("Optional")) return AddOptional(proto, *op);
+  if (IsContainerOperator(*op)) return ImportContainer(*this, proto, *op);
   return AddOperator(proto, *op);
 }
 
@@ -303,14 +354,6 @@ Status OnnxGraphImporter::AddOperator(onnxpb::Node& proto, const OnnxOp& op) {
                                                        session_.files, session_.limits));
   if (op.op == OpKind::kConstant) return AddConstant(proto, attributes, where);
   TCC_ASSIGN_OR_RETURN(std::vector<DType> types, CheckTypes(graph_, op, inputs, outputs, where));
-  if (op.op == OpKind::kIdentity && graph_.ConstantOf(inputs[0])) {
-    if (kept_names_.contains(proto.output(0))) {
-      DefineConstant(proto.output(0), *graph_.ConstantOf(inputs[0]));
-    } else {
-      Alias(proto.output(0), inputs[0]);
-    }
-    return OkStatus();
-  }
   Node node{.name = FreshNodeName(scope_->prefix + NodeName(proto)),
             .op = op.op,
             .inputs = std::move(inputs),
@@ -329,6 +372,23 @@ Status OnnxGraphImporter::AddOperator(onnxpb::Node& proto, const OnnxOp& op) {
   return OkStatus();
 }
 
+void OnnxGraphImporter::AddIdentity(const std::string& node, const std::string& name,
+                                    ValueId input) {
+  const Tensor* constant = graph_.ConstantOf(input);
+  if (constant != nullptr && kept_names_.contains(name)) {
+    DefineConstant(name, *constant);
+  } else if (constant != nullptr) {
+    Alias(name, {.tensor = input});
+  } else {
+    ValueId copy = Define(name, graph_.value(input).dtype);
+    graph_.nodes.push_back({.name = FreshNodeName(prefix() + node),
+                            .op = OpKind::kIdentity,
+                            .inputs = {input},
+                            .outputs = {copy},
+                            .attributes = {}});
+  }
+}
+
 // Only the first result always exists: if the model omits it, it is an unused value.
 ValueId OnnxGraphImporter::DefineResult(const std::string& name, size_t index, DType dtype) {
   if (!name.empty()) return Define(name, dtype);
@@ -337,9 +397,9 @@ ValueId OnnxGraphImporter::DefineResult(const std::string& name, size_t index, D
       {.name = FreshName("unused"), .dtype = dtype, .shape = {}, .constant = {}});
 }
 
-StatusOr<std::vector<ValueId>> OnnxGraphImporter::Inputs(const onnxpb::Node& proto,
-                                                         const OnnxOp& op,
-                                                         const std::string& where) {
+StatusOr<std::vector<OnnxValue>> OnnxGraphImporter::Operands(const onnxpb::Node& proto,
+                                                             const OnnxOp& op,
+                                                             const std::string& where) {
   int count = proto.input_size();
   if (count < op.min_inputs || count > op.max_inputs) {
     std::string most = op.max_inputs == kManyInputs ? "many" : fmt::format("{}", op.max_inputs);
@@ -349,16 +409,31 @@ StatusOr<std::vector<ValueId>> OnnxGraphImporter::Inputs(const onnxpb::Node& pro
     return Unsupported("{} has {} inputs; at most {} are supported", where, count, kMaxInputs);
   }
   bool all_required = op.max_inputs == kManyInputs;
-  std::vector<ValueId> inputs;
+  std::vector<OnnxValue> operands;
   for (int i = 0; i < count; ++i) {
-    ValueId id = kNoValue;
+    OnnxValue operand;
     if (!proto.input(i).empty()) {
-      TCC_ASSIGN_OR_RETURN(id, Find(proto.input(i)));
+      TCC_ASSIGN_OR_RETURN(operand, Find(proto.input(i)));
     }
-    if (id == kNoValue && (i < op.min_inputs || all_required)) {
+    if (operand.is_nothing() && (i < op.min_inputs || all_required)) {
       return InvalidInput("{}: input {} is missing", where, i);
     }
-    inputs.push_back(id);
+    operands.push_back(std::move(operand));
+  }
+  return operands;
+}
+
+StatusOr<std::vector<ValueId>> OnnxGraphImporter::Inputs(const onnxpb::Node& proto,
+                                                         const OnnxOp& op,
+                                                         const std::string& where) {
+  TCC_ASSIGN_OR_RETURN(std::vector<OnnxValue> operands, Operands(proto, op, where));
+  std::vector<ValueId> inputs;
+  for (const OnnxValue& operand : operands) {
+    if (operand.sequence) {
+      return InvalidInput("{}: input {} ('{}') is a sequence; expected a tensor", where,
+                          inputs.size(), proto.input(static_cast<int>(inputs.size())));
+    }
+    inputs.push_back(operand.tensor);
   }
   return inputs;
 }

@@ -65,8 +65,8 @@ struct OnnxOp {
   int since;  // the oldest opset of its domain that is read
   // Types of inputs and, after '>', outputs. T: one type of `types`, the same everywhere; U, V: one
   // numeric type each; F: any float; B: bool; I: i64; J: i32 or i64; K: i32; A: any; Q, S: one of
-  // kQuantized, of kStored; *: normalize checks or sets it. The last letter stands for all further
-  // operands.
+  // kQuantized, of kStored; L: a sequence of one type of `types`; *: normalize checks or sets it.
+  // The last letter stands for all further operands.
   std::string_view signature;
   TypeClass types;
   int min_inputs;

@@ -3,19 +3,6 @@
 // An If whose condition is known: the nodes of the branch that runs in place of the If.
 namespace tcc {
 
-ConditionFacts OnnxGraphImporter::FactsOf(ValueId condition) const {
-  if (const Tensor* constant = graph_.ConstantOf(condition)) {
-    bool is_bool = constant->dtype.is_bool() && constant->bytes.size() == 1;
-    return is_bool ? ConditionFacts{.value = constant->bytes[0] != 0} : ConditionFacts();
-  }
-  for (const Capture& capture : captures_) {
-    if (capture.inside == condition) return around_->FactsOf(capture.outside);
-  }
-  // The operands of a body have no shapes yet.
-  bool is_body = around_ != nullptr;
-  return is_body || !session_.facts_of ? ConditionFacts() : session_.facts_of(graph_, condition);
-}
-
 Status OnnxGraphImporter::AddBranch(const onnxpb::Node& proto, OnnxBody& branch) {
   std::vector<std::string> results;
   for (const onnxpb::ValueInfo& output : branch.graph.output()) results.push_back(output.name());

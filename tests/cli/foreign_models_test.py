@@ -238,6 +238,25 @@ class Branches(ForeignModels):
             self.agrees_with_onnxruntime(model, {"x": x}, "--shape", f"x={text}")
 
 
+    def test_a_branch_in_a_function_that_is_called_with_one_value_twice(self):
+        branches = {f"{name}_branch": helper.make_graph(
+            [helper.make_node(op, ["a", "b"], [name])], name, [], [value(name, None)])
+            for name, op in [("then", "Add"), ("else", "Sub")]}
+        function = helper.make_function(
+            "own", "Either", ["a", "b", "c"], ["r"],
+            [helper.make_node("If", ["c"], ["r"], **branches)], [helper.make_opsetid("", 17)])
+        path = self.write([helper.make_node("Relu", ["x"], ["h"]),
+                           helper.make_node("Either", ["h", "h", "c"], ["y"], domain="own")],
+                          [value("x", [3]), value("c", [], TensorProto.BOOL)], [value("y", [3])])
+        model = onnx.load(path)
+        model.functions.append(function)
+        model.opset_import.append(helper.make_opsetid("own", 1))
+        onnx.save(model, path)
+        for condition in (True, False):
+            self.agrees_with_onnxruntime(path, {"x": np.float32([1, -2, 3]),
+                                                "c": np.array(condition)})
+
+
 class Signals(ForeignModels):
     def stft(self, shape, feed_axis, window=True, length=True, computed=False, **attributes):
         names = ["w" if window else "", "length" if length else ""]

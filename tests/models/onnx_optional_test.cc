@@ -44,6 +44,24 @@ TEST_CASE("a tensor has an element, and nothing has none", "[models][import]") {
       KnownResult({Empty(), {.op = "OptionalHasElement", .inputs = {"o"}, .outputs = {"y"}}}));
 }
 
+TEST_CASE("a branch that is taken may give an empty optional", "[models][import]") {
+  ModelSpec none{.nodes = {Empty()}, .outputs = {"o"}};
+  ModelSpec some{.nodes = {{.op = "Optional", .inputs = {"x"}, .outputs = {"s"}}},
+                 .outputs = {"s"}};
+  for (int64_t value : {0, 1}) {
+    Wire condition =
+        TensorAttr("value", RawTensor("", kOnnxBool, {}, std::string(1, static_cast<char>(value))));
+    CHECK(KnownResult({{.op = "Constant", .outputs = {"c"}, .attributes = {condition}},
+                       {.op = "If",
+                        .inputs = {"c"},
+                        .outputs = {"taken"},
+                        .attributes = {GraphAttr("then_branch", GraphOf(some)),
+                                       GraphAttr("else_branch", GraphOf(none))}},
+                       {.op = "OptionalHasElement", .inputs = {"taken"}, .outputs = {"y"}}}) ==
+          (value == 1));
+  }
+}
+
 TEST_CASE("the element of an optional tensor is the tensor", "[models][import]") {
   NodeSpec get{.op = "OptionalGetElement", .inputs = {"o"}, .outputs = {"y"}};
   StatusOr<Graph> graph = Import({{.op = "Optional", .inputs = {"x"}, .outputs = {"o"}}, get});

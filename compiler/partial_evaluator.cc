@@ -1,21 +1,23 @@
-#include "compiler/condition_evaluator.h"
+#include "compiler/partial_evaluator.h"
 
 #include <algorithm>
 #include <unordered_map>
 
 #include "graph/ops/shape_operands.h"
-#include "graph/passes/control_flow.h"
 #include "graph/passes/infer_control_flow.h"
 #include "graph/passes/infer_shapes.h"
 
 namespace tcc {
 namespace {
 
-// The most nodes of a graph to search for one condition, summed over all conditions of a model.
+// The most nodes of a graph to search for one value, summed over all values of a model that are
+// asked for.
 constexpr int64_t kMaxNodesSearched = int64_t{1} << 24;
 // The most nodes whose shapes are inferred, summed likewise: some seconds. Only failures repeat
 // work.
 constexpr int64_t kMaxNodesInferred = int64_t{1} << 17;
+// The most elements of a value that is evaluated: the extents of the parts of a split.
+constexpr int64_t kMaxElements = 4096;
 
 using Values = std::unordered_map<ValueId, Value>;
 
@@ -36,6 +38,11 @@ class Part {
       if (wanted) graph_.nodes.push_back(Copied(*node));
     }
     std::reverse(graph_.nodes.begin(), graph_.nodes.end());
+    for (ValueId input : whole_.inputs) {
+      if (auto copy = copies_.find(input); copy != copies_.end()) {
+        graph_.inputs.push_back(copy->second);
+      }
+    }
   }
 
   Graph& graph() { return graph_; }
@@ -65,28 +72,40 @@ class Part {
   std::unordered_map<ValueId, ValueId> copies_;
 };
 
-// Conditions of one growing graph: a value's shape is inferred once.
+// Returns whether the structure of a model may depend on the value: a condition, a position, a list
+// of extents. Others are not worth evaluating during the import.
+bool MayDecideStructure(const Value& value) {
+  std::optional<std::vector<int64_t>> shape = StaticShape(value);
+  bool has_type = value.dtype.is_integer() || value.dtype.is_bool();
+  return has_type && shape && ElementCount(*shape).value_or(kMaxElements + 1) <= kMaxElements;
+}
+
+// Values of one growing graph: the shape of each is inferred once.
 class Evaluator {
  public:
-  ConditionFacts FactsOf(const Graph& graph, ValueId condition) {
+  ValueFacts FactsOf(const Graph& graph, ValueId wanted) {
+    ValueFacts facts{.shape = Unsupported("the model is too large to infer shapes on import")};
     searched_ += static_cast<int64_t>(graph.nodes.size());
-    if (searched_ > kMaxNodesSearched) return {};
-    ConditionFacts facts;
-    for (ValueId input : InputsBehind(graph, {condition})) {
+    if (searched_ > kMaxNodesSearched) return facts;
+    for (ValueId input : InputsBehind(graph, {wanted})) {
       facts.inputs.push_back(graph.value(input).name);
     }
     Part part(graph, known_);
-    part.AddBehind(condition);
+    part.AddBehind(wanted);
     Graph& behind = part.graph();
     inferred_ += static_cast<int64_t>(behind.nodes.size());
     if (inferred_ > kMaxNodesInferred) return facts;
-    // A failure is reported when the shapes of the whole graph are inferred.
-    if (!InferShapes(behind, budget_).ok()) return facts;
+    if (Status inferred = InferShapes(behind, budget_); !inferred.ok()) {
+      facts.shape = inferred;
+      return facts;
+    }
     for (const auto& [id, copy] : part.copies()) {
       if (!graph.ConstantOf(id)) known_.insert_or_assign(id, behind.value(copy));
     }
-    FoldCondition(behind, behind.outputs[0], budget_);
-    facts.value = KnownBool(behind, behind.outputs[0]);
+    const Value& value = behind.value(behind.outputs[0]);
+    if (MayDecideStructure(value)) FoldValue(behind, behind.outputs[0], budget_);
+    facts.shape = value.shape;
+    facts.constant = value.constant;
     return facts;
   }
 
@@ -99,9 +118,9 @@ class Evaluator {
 
 }  // namespace
 
-ConditionFunction ConditionEvaluator() {
-  return [evaluator = Evaluator()](const Graph& graph, ValueId condition) mutable {
-    return evaluator.FactsOf(graph, condition);
+ValueFactsFunction PartialEvaluator() {
+  return [evaluator = Evaluator()](const Graph& graph, ValueId value) mutable {
+    return evaluator.FactsOf(graph, value);
   };
 }
 

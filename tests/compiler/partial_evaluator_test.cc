@@ -1,4 +1,4 @@
-#include "compiler/condition_evaluator.h"
+#include "compiler/partial_evaluator.h"
 
 #include <catch2/catch.hpp>
 
@@ -41,7 +41,7 @@ std::vector<NodeSpec> IsRate() {
 }
 
 StatusOr<Graph> Import(const ModelSpec& spec, ImportOptions options = {}) {
-  options.facts_of = ConditionEvaluator();
+  options.facts_of = PartialEvaluator();
   return ImportOnnxBytes(AsSpan(ModelOf(spec)), options);
 }
 
@@ -61,7 +61,7 @@ void CheckTaken(const StatusOr<Graph>& graph) {
 }  // namespace
 
 TEST_CASE("a bound sampling rate chooses the branch, and the other one may hold anything",
-          "[compiler][condition_evaluator]") {
+          "[compiler][partial_evaluator]") {
   CheckTaken(Import(Rated(IsRate()), {.binds = {{"sr", Rate(16000)}}}));
   StatusOr<Graph> other = Import(Rated(IsRate()), {.binds = {{"sr", Rate(8000)}}});
   CHECK(other.status().code() == absl::StatusCode::kUnimplemented);
@@ -69,14 +69,14 @@ TEST_CASE("a bound sampling rate chooses the branch, and the other one may hold 
 }
 
 TEST_CASE("the static shape of a computed value chooses the branch",
-          "[compiler][condition_evaluator]") {
+          "[compiler][partial_evaluator]") {
   CheckTaken(Import(Rated({{.op = "Transpose", .inputs = {"x"}, .outputs = {"moved"}},
                            {.op = "Shape", .inputs = {"moved"}, .outputs = {"shape"}},
                            {.op = "Size", .inputs = {"shape"}, .outputs = {"rank"}},
                            {.op = "Equal", .inputs = {"rank", "two"}, .outputs = {"c"}}})));
 }
 
-TEST_CASE("a second condition uses what the first one found", "[compiler][condition_evaluator]") {
+TEST_CASE("a second condition uses what the first one found", "[compiler][partial_evaluator]") {
   // The rank is computed for both; the second condition also needs the shape that it came from.
   ModelSpec spec = Rated({{.op = "Transpose", .inputs = {"x"}, .outputs = {"moved"}},
                           {.op = "Shape", .inputs = {"moved"}, .outputs = {"shape"}},
@@ -99,7 +99,7 @@ TEST_CASE("a second condition uses what the first one found", "[compiler][condit
 }
 
 TEST_CASE("branches of other types ask for the input that the condition is computed from",
-          "[compiler][condition_evaluator]") {
+          "[compiler][partial_evaluator]") {
   ModelSpec spec = Rated(IsRate());
   ModelSpec other{.nodes = {{.op = "Shape", .inputs = {"x"}, .outputs = {"n"}}}, .outputs = {"n"}};
   spec.nodes.back().attributes[1] = GraphAttr("else_branch", GraphOf(other));
