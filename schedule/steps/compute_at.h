@@ -13,7 +13,8 @@ namespace tcc {
 //                                                      for i1 { .. T[i0*f + i1 + 2] .. } } }
 //
 // The window is compact and not clamped; the producer's domain guards the cells outside the tensor.
-// The producer gets a fresh nest over the window: its own earlier splits are lost.
+// The producer gets a fresh nest over the window: its own earlier splits are lost. A tile of a
+// reduction (RFactorTile) stays that tile; the initialisation of a decomposed one moves along.
 struct ComputeAt {
   std::string block;
   LoopRef loop;
@@ -34,9 +35,10 @@ struct ReverseComputeAt {
   auto Fields() { return std::tie(block, loop); }
 };
 
-// Refused: a producer of an output; one of several writers of its buffer; indices that are not just
-// the block's spatial variables; a reader that is not under the loop; a region that is not affine;
-// a buffer that the producer reads and that does not live at the loop.
+// Refused: a producer of an output; one of several writers of its buffer but the initialisation;
+// indices that are not just the block's spatial variables; a part of a reduction that several loops
+// make; a reduction that shares a loop with another variable; a reader that is not under the loop;
+// a region that is not affine; a buffer that the producer reads and that does not live at the loop.
 StatusOr<Constraints> CheckComputeAt(const Function& fn, const ComputeAt& step);
 Function ApplyComputeAt(const Function& fn, const ComputeAt& step);
 

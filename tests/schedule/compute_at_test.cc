@@ -108,9 +108,34 @@ TEST_CASE("compute_at says which block cannot move", "[schedule][compute_at]") {
   CHECK(RefusalOf(mm,
                   "cache_write mm C global c\ndecompose_reduction mm mm/k\ncompute_at mm c/ax0") ==
         "compute_at: loop 'mm/i' of block 'mm' holds other blocks as well");
-  CHECK(RefusalOf(mm,
-                  "cache_write mm C global c\ndecompose_reduction mm mm/i\ncompute_at mm c/ax0") ==
-        "compute_at: block 'mm.init' writes buffer 'c' as well; decompose after placing");
+  CHECK(RefusalOf(mm, "split mm/k [2]\nrfactor mm mm/k.1 2 global part\ncompute_at part mm/i") ==
+        "compute_at: a loop of block 'part' feeds 'k' and another variable");
+  CHECK(RefusalOf(SoftmaxFunction(5, 7),
+                  "split stat/j [4]\nreorder [stat/j.0, stat/i, stat/j.1]\n"
+                  "rfactor_tile stat stat/j.0 direct global p\nsplit p.1/j.1 [2]\n"
+                  "compute_at p.1 stat/i") ==
+        "compute_at: 'j' of block 'p.1' runs over a part of its domain that several loops make; "
+        "place it before splitting");
+}
+
+TEST_CASE("a tile of a reduction stays that tile where it is placed", "[schedule][compute_at]") {
+  for (int64_t t : {1, 2, 4, 9}) {
+    CheckStepResult(SoftmaxFunction(5, 7),
+                    "tile t 1 9\nsplit stat/j [t]\nreorder [stat/j.0, stat/i, stat/j.1]\n"
+                    "rfactor_tile stat stat/j.0 direct global p\nsplit stat/i [2]\n"
+                    "compute_at p.1 stat/i.0",
+                    {{"t", t}});
+  }
+}
+
+TEST_CASE("the initialisation of a decomposed reduction moves along", "[schedule][compute_at]") {
+  Function mm = MatmulFunction(4, 5, 6);
+  for (int64_t t : {1, 2, 5}) {
+    CheckStepResult(mm,
+                    "tile t 1 5\ncache_write mm C global c\ndecompose_reduction mm mm/i\n"
+                    "split c/ax1 [t]\ncompute_at mm c/ax1.0",
+                    {{"t", t}});
+  }
 }
 
 TEST_CASE("compute_at says which access stands in the way", "[schedule][compute_at]") {
@@ -150,13 +175,10 @@ TEST_CASE("compute_at refuses a producer whose operand does not live at the loop
   CheckStepResult(fn, "compute_at q c/i\ncompute_at p c/i");
 }
 
-TEST_CASE("compute_at refuses a producer whose operand is placed already",
-          "[schedule][compute_at]") {
-  CHECK(RefusalOf(TwoReadersFunction(6),
+TEST_CASE("a producer moves below the place of its operand", "[schedule][compute_at]") {
+  CheckStepResult(TwoReadersFunction(6),
                   "split out/i [2]\ncache_read A [sum] global A_s\ncompute_at sum out/i.0\n"
-                  "compute_at A_s out/i.0\ncompute_at sum out/i.1") ==
-        "block 'sum' uses buffer 'A_s', which is placed already; place what uses a buffer before "
-        "it");
+                  "compute_at A_s out/i.0\ncompute_at sum out/i.1");
 }
 
 TEST_CASE("compute_at refuses results that are read in different windows",

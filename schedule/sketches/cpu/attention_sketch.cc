@@ -121,7 +121,6 @@ class FlashAttention {
     Try(RFactorTile{p_.core, t + ".0", TileForm::kDirect, Scope::kGlobal,
                     tile_ = p_.core + ".tile"});
     last_ = tile_ + ".2";
-    Try(SetScope{last_, Scope::kLocal});
   }
 
   // Panels of keys: the scores of one are a register tile, which the logits' map reads at once.
@@ -157,7 +156,7 @@ class FlashAttention {
     }
   }
 
-  // The tile's maximum, powers, their sums and the sums of values.
+  // The tile's maximum, powers and their sums.
   void FillTile() {
     for (const char* element : {".0", ".1"}) {
       std::string block = tile_ + element;
@@ -168,28 +167,33 @@ class FlashAttention {
     LoopRef power = Key(tile_ + ".map0", p_.t) + ".1";
     Try(Split{power, {lanes_}});
     Try(Vectorize{power + ".1"});
+  }
 
-    Try(Split{Key(last_, p_.d), {registers_, lanes_}});
-    Try(Reorder{{Key(last_, p_.d) + ".0", Key(last_, p_.t) + ".1", Key(last_, p_.i),
-                 Key(last_, p_.d) + ".1", Key(last_, p_.d) + ".2"}});
-    Try(Split{Key(last_ + ".init", p_.d), {registers_, lanes_}});
+  // Panels of values: the sums of one are a register tile, which the combination reads at once. All
+  // panels' sums together would not fit the registers.
+  void FillCombination() {
+    LoopRef d = Key(p_.core, p_.d);
+    LoopRef i = Key(p_.core, p_.i);
+    Try(Vectorize{Key(p_.core + ".0", p_.i)});
+    Try(Split{d, {registers_, lanes_}});
+    Try(Reorder{{d + ".0", i, d + ".1", d + ".2"}});
+    Try(ComputeAt{last_, d + ".0"});
+    Try(SetScope{last_, Scope::kLocal});
+    for (const std::string& name : {last_, last_ + ".init"}) Try(Split{Key(name, p_.d), {lanes_}});
+    Try(Reorder{
+        {Key(last_, p_.t), Key(last_, p_.i), Key(last_, p_.d) + ".0", Key(last_, p_.d) + ".1"}});
     for (const std::string& name : {last_, last_ + ".init"}) {
       Try(Unroll{Key(name, p_.i)});
       Try(Unroll{Key(name, p_.d) + ".0"});
-      Try(Unroll{Key(name, p_.d) + ".1"});
-      Try(Vectorize{Key(name, p_.d) + ".2"});
+      Try(Vectorize{Key(name, p_.d) + ".1"});
     }
-  }
-
-  void FillCombination() {
-    Try(Vectorize{Key(p_.core + ".0", p_.i)});
-    Try(Unroll{Key(p_.core, p_.i)});
-    for (const LoopRef& d :
-         {Key(p_.core, p_.d), Key(p_.core + ".init", p_.d), Key(p_.out, p_.out_d)}) {
-      Try(Split{d, {lanes_}});
-      Try(Vectorize{d + ".1"});
+    Try(Unroll{i});
+    Try(Unroll{d + ".1"});
+    Try(Vectorize{d + ".2"});
+    for (const LoopRef& all : {Key(p_.core + ".init", p_.d), Key(p_.out, p_.out_d)}) {
+      Try(Split{all, {lanes_}});
+      Try(Vectorize{all + ".1"});
     }
-    Try(Unroll{Key(p_.core, p_.d) + ".0"});
   }
 
   const SketchState& original_;
