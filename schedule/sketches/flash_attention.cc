@@ -5,6 +5,18 @@
 #include "schedule/sketches/parts/attention_parts.h"
 
 namespace tcc {
+namespace {
+
+// Returns whether a GPU can run the sketch: values that are too wide need too many threads.
+bool FitsThreads(const Function& fn, const SketchState& start, const Block& core,
+                 const Target& target) {
+  std::optional<SketchState> attention = ScheduleThreadAttention(start, core);
+  if (!attention) return false;
+  Sketch sketch = attention->sketch();
+  return StartWithinLimits(fn, target, sketch);
+}
+
+}  // namespace
 
 bool HasFlashAttention(const Function& fn, const Target& target) {
   for (const Ref<Block>& block : BlocksOf(fn.body)) {
@@ -15,7 +27,7 @@ bool HasFlashAttention(const Function& fn, const Target& target) {
         if (ScheduleAttention(start, *block, target)) return true;
         break;
       case TargetKind::kCuda:
-        if (ScheduleThreadAttention(start, *block)) return true;
+        if (FitsThreads(fn, start, *block, target)) return true;
         break;
       case TargetKind::kReference:
         break;

@@ -131,4 +131,34 @@ TEST_CASE("a reduction of 784 or other awkward extents gets a schedule for every
   CHECK(graphs > 1000);
 }
 
+// A softmax over 784 columns of which a product with values follows.
+Graph AttentionOver784Columns(int64_t width) {
+  GraphBuilder builder("attention", 5);
+  ValueId queries = builder.Input("queries", {8, 784, 32});
+  ValueId keys = builder.Input("keys", {8, 32, 784});
+  ValueId values = builder.Input("values", {8, 784, width});
+  ValueId scores = builder.Emit("scores", OpKind::kMatMul, {queries, keys});
+  ValueId weights = builder.Emit("weights", OpKind::kSoftmax, {scores}, {{"axis", int64_t{2}}});
+  ValueId y = builder.Emit("y", OpKind::kMatMul, {weights, values});
+  builder.Output(y, {8, 784, width});
+  return builder.Take();
+}
+
+TEST_CASE("a softmax over 784 columns in front of wide values keeps its first schedule",
+          "[compiler][schedule]") {
+  for (const Target& target : AllTargets()) {
+    if (target.kind == TargetKind::kReference) continue;
+    for (int64_t width : {32, 784, 4099}) {
+      Graph graph = AttentionOver784Columns(width);
+      REQUIRE(InferShapes(graph).ok());
+      CompileOptions options;
+      options.target = target;
+      StatusOr<KernelSet> kernels = KernelsOf(std::move(graph), options);
+      INFO(target.name << " " << width << ": " << kernels.status());
+      REQUIRE(kernels.ok());
+      for (const KernelStages& kernel : kernels->kernels) CHECK(kernel.choice == 0);
+    }
+  }
+}
+
 }  // namespace tcc

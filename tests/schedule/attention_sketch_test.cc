@@ -2,9 +2,12 @@
 
 #include <catch2/catch.hpp>
 
+#include "ir/simplify/simplify.h"
 #include "ir/text/printer.h"
 #include "schedule/sketches/flash_attention.h"
 #include "schedule/sketches/parts/sketch.h"
+#include "schedule/space/limits.h"
+#include "schedule/space/resources.h"
 #include "tests/programs/spike_programs.h"
 #include "tests/schedule/step_check.h"
 
@@ -47,6 +50,33 @@ TEST_CASE("flash attention is right for sizes that do and do not divide", "[sche
       Sketch sketch = FirstSketch(fn, Avx512());
       CheckStepResult(fn, Print(sketch.trace), sketch.start);
     }
+  }
+}
+
+TEST_CASE("the code of attention does not grow with the width of its values",
+          "[schedule][attention]") {
+  for (const char* name : {"x86-64-v3", "x86-64-v4"}) {
+    Target target = FindTarget(name).value();
+    for (int64_t width : {64, 512, 784, 1331, 4096, 100000}) {
+      INFO(name << " " << width);
+      Function fn = AttentionFunction({.queries = 200, .keys = 784, .depth = 16, .width = width});
+      CHECK(HasFlashAttention(fn, target));
+      Sketch first = FirstSketch(fn, target);
+      StatusOr<Function> scheduled = Replay(fn, first.trace, first.start);
+      REQUIRE(scheduled.ok());
+      for (const NestResources& nest : ResourcesOf(*scheduled, target)) {
+        CHECK(AsConstant(Simplify(nest.statements)).value() <= 12 * kMaxStatements);
+      }
+    }
+  }
+}
+
+TEST_CASE("flash attention is right for values that are too wide to unroll",
+          "[schedule][attention]") {
+  for (int64_t width : {752, 1331}) {
+    Function fn = AttentionFunction({.queries = 14, .keys = 5, .depth = 2, .width = width});
+    Sketch sketch = FirstSketch(fn, Avx512());
+    CheckStepResult(fn, Print(sketch.trace), sketch.start);
   }
 }
 

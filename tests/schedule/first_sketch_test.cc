@@ -121,6 +121,26 @@ TEST_CASE("functions without elements have a sketch", "[schedule][sketch]") {
   }
 }
 
+TEST_CASE("a product of constants in front of a map of what runs later has sketches",
+          "[schedule][sketch]") {
+  // The first step of an LSTM: its initial state is zeros.
+  Function fn = FunctionOf(R"(
+    fn f(H: f32[3, 20] constant, W: f32[20, 40] constant, X: f32[3, 40], Y: f32[3, 40]) tensor {
+      alloc S: f32[3, 40]
+      for i in 0..3 @mm/i { for j in 0..40 @mm/j { for k in 0..20 @mm/k {
+        block mm(i: spatial 3 = i, j: spatial 40 = j, k: reduce 20 = k) {
+          reduce sum_f32 init (S[i, j]) with (H[i, k] * W[k, j]) } } } }
+      for i in 0..3 @y/i { for j in 0..40 @y/j {
+        block y(i: spatial 3 = i, j: spatial 40 = j) { Y[i, j] = S[i, j] + X[i, j] } } }
+    })");
+  for (const char* target : {"x86-64-v3", "x86-64-v4", "sm_86"}) {
+    for (const Sketch& sketch : GenerateSketches(fn, FindTarget(target).value())) {
+      INFO(target << " " << sketch.name);
+      CheckStepResult(fn, Print(sketch.trace), sketch.start);
+    }
+  }
+}
+
 TEST_CASE("the reference target gets no steps", "[schedule][sketch]") {
   CHECK(FirstSketch(FunctionOf(MatmulText(4, 16, 7, "")), TargetNamed("reference"))
             .trace.steps.empty());

@@ -214,7 +214,8 @@ const Block* EpilogueOf(const Function& fn, const Block& block) {
 const Block* TupleEpilogueOf(const Function& fn, const Block& block) {
   std::vector<Var> results;
   for (const Access& write : WritesOf(block)) {
-    if (IsParameter(fn, write.buffer)) return nullptr;
+    bool is_linked = FindBuffer(fn, write.buffer)->scope == Scope::kConstant;
+    if (is_linked || IsParameter(fn, write.buffer)) return nullptr;
     results.push_back(write.buffer);
   }
   const Block* reader = OnlyMapFrom(fn, block, results);

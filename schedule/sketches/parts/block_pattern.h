@@ -49,8 +49,8 @@ const Block* OnlyReaderOf(const Function& fn, const Var& buffer);
 const Block* OnlyMapInto(const Function& fn, const Var& buffer);
 
 // Returns the epilogue of `block`, or nullptr: the only reader of the result, elementwise at its
-// own variables. The result must be no parameter and have no other writer, and the epilogue's other
-// operands must be written before `block`.
+// own variables. The result must be no parameter, not be made when the model is linked (Prepack),
+// and have no other writer, and the epilogue's other operands must be written before `block`.
 const Block* EpilogueOf(const Function& fn, const Block& block);
 // Returns the epilogue of a reduction to a tuple, or to one buffer. It need not read all of the
 // results; those it leaves out have no reader.
