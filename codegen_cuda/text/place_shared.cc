@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ir/analysis/accesses.h"
+#include "ir/expr/layout.h"
 #include "runtime/artefact/memory_plan.h"
 #include "support/check.h"
 #include "support/integer_division.h"
@@ -11,7 +12,6 @@
 namespace tcc {
 namespace {
 
-constexpr int64_t kAlignment = 16;
 // The least saving that is worth reuse, in bytes: a smaller one seldom lets one more block run, and
 // separate arrays are easier to read.
 constexpr int64_t kWorthwhile = 1024;
@@ -73,7 +73,7 @@ SharedPlaces OneAfterTheOther(std::span<const int64_t> bytes) {
   SharedPlaces places;
   for (int64_t size : bytes) {
     places.offsets.push_back(places.bytes);
-    places.bytes += RoundUp(size, kAlignment);
+    places.bytes += RoundUp(size, kSharedAlignment);
   }
   return places;
 }

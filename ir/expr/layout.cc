@@ -40,6 +40,10 @@ Expr StoredElements(const Buffer& buffer) {
     Expr group(int64_t{1} << (swizzle.base + swizzle.bits));
     count = CeilDivide(count, group) * group;
   }
+  if (buffer.versions && buffer.scope == Scope::kShared) {
+    Expr vector(kSharedAlignment * 8 / buffer.dtype().bits());
+    count = CeilDivide(count, vector) * vector;
+  }
   return count;
 }
 

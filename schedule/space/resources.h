@@ -46,7 +46,6 @@ struct NestResources {
   Expr statements;
 };
 
-inline constexpr int64_t kSharedAlignment = 16;
 // The registers for addresses, counters and predicates: cubins of 8x8 and 16x8 thread tiles have
 // 128 and 194 registers (reference: gpu_perf, section 2) for 64 + 16 and 128 + 24 of results and
 // operands.

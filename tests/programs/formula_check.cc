@@ -64,7 +64,9 @@ StatusOr<LoweredPoint> LowerAt(const SymbolicProgram& program, const Decisions& 
   PipelineOptions options;
   if (depth == LoweringDepth::kMarked) options.last_pass = place;
   options.verify = depth == LoweringDepth::kWhole;
-  options.after_pass = [&](int number, std::string_view, const Function& fn) {
+  options.after_pass = [&](int number, std::string_view name, const Function& fn) {
+    // Versions of a buffer have places of their own from here on.
+    if (name == "pipeline") point.aligned = point.aligned && VectorsAreAligned(fn);
     if (number != place) return;
     point.statements = StatementsToUnroll(fn);
     point.aligned = VectorsAreAligned(fn);

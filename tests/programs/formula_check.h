@@ -18,7 +18,7 @@ struct LoweredPoint {
   std::vector<int64_t> statements;  // what they are going to be unrolled into
   // With virtual threads' versions; not known where they would be too many.
   std::vector<std::optional<int64_t>> local_bytes;
-  bool aligned = true;     // VectorsAreAligned
+  bool aligned = true;     // VectorsAreAligned; at the whole depth, once pipelined as well
   bool pipelined = false;  // HasPipeline
   bool repeated = false;   // HasRepeatedLoops
   // Of all nests together, the statements in sum: a nest may be unrolled into several. Only at the

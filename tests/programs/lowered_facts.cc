@@ -201,6 +201,10 @@ class AlignmentProbe {
         if (const auto* load = expr.as<Load>()) Probe(load->buffer, load->indices[0]);
       });
     }
+    if (const auto* copy = stmt.as<AsyncCopy>()) {
+      ProbeStart(copy->destination.indices[0], copy->count);
+      ProbeStart(copy->source.indices[0], copy->count);
+    }
     ForEachChild(stmt, [&](const Stmt& child) { Walk(child); });
     if (loop) loops_.pop_back();
   }
@@ -222,14 +226,21 @@ class AlignmentProbe {
     std::optional<int64_t> first = EvaluateInt(index, at);
     at[vector->var] = 1;
     std::optional<int64_t> second = EvaluateInt(index, at);
-    at[vector->var] = 0;
     if (lanes < 2 || !first || !second || *second - *first != 1) return;
+    ProbeStart(index, lanes, vector);
+  }
+
+  // `vector`: the loop over the lanes, which stands at the first. An index that memory decides
+  // counts as aligned.
+  void ProbeStart(const Expr& index, int64_t lanes, const For* vector = nullptr) {
+    Assignment at;
+    for (const For* loop : loops_) at[loop->var] = 0;
     for (const For* loop : loops_) {
       if (loop == vector) continue;
       int64_t extent = AsConstant(loop->extent).value_or(1);
       for (int64_t value : {int64_t{0}, std::min<int64_t>(1, extent - 1), extent / 2, extent - 1}) {
         at[loop->var] = value;
-        aligned_ = aligned_ && EvaluateInt(index, at).value() % lanes == 0;
+        aligned_ = aligned_ && EvaluateInt(index, at).value_or(0) % lanes == 0;
       }
       at[loop->var] = 0;
     }

@@ -46,8 +46,9 @@ bool HasRepeatedLoops(const Function& marked);
 
 // Whether every access whose lanes lie side by side, by an index that is affine in them, starts at
 // a whole vector, by evaluating its index where each loop stands at its first, second, middle or
-// last iteration, the others at their first. Of the same. Local buffers, which have no addresses,
-// do not count.
+// last iteration, the others at their first. So do asynchronous copies. Of a function with flat
+// buffers whose vectorized loops are still marked. Local buffers, which have no addresses, do not
+// count.
 bool VectorsAreAligned(const Function& marked);
 
 // Whether the nests fit the machine.
