@@ -38,20 +38,24 @@ class Flattener final : public BoundedMutator {
     return {buffer.var, {count}, buffer.scope, {}, buffer.versions, -1, {}};
   }
 
-  // Returns 0 for a local window of one cell, even if its origin moves with a loop that the index
-  // does not use: registers need constant indices. Elsewhere the difference is often the shorter
-  // formula.
-  static Expr PlaceInWindow(const Buffer& buffer, size_t dim, const Expr& index) {
-    bool one = AsConstant(Simplify(buffer.window.size[dim])) == 1;
-    if (one && buffer.scope == Scope::kLocal) return Expr(0);
-    return index - buffer.window.origin[dim];
+  // Returns the place of a cell along a dimension. It is 0 where only one cell is stored, if the
+  // buffer is local, since registers need constant indices, or the dimension has one index: padding
+  // moves the index or the window's origin, which would hide that vectors are aligned. Elsewhere
+  // the difference to the origin is often the shorter formula.
+  static Expr PlaceAlong(const Buffer& buffer, size_t dim, const Expr& index) {
+    const Window& window = buffer.window;
+    bool windowed = !window.origin.empty();
+    bool one_index = AsConstant(buffer.shape[dim]) == 1;
+    bool one_cell = windowed ? AsConstant(Simplify(window.size[dim])) == 1 : one_index;
+    if (one_cell && (one_index || buffer.scope == Scope::kLocal)) return Expr(0);
+    return windowed ? index - window.origin[dim] : index;
   }
 
   Expr OffsetOf(const Var& var, const std::vector<Expr>& indices) {
     const Buffer& buffer = declared_.at(var);
     std::vector<Expr> stored = indices;
     for (size_t d = 0; d < stored.size(); ++d) {
-      if (!buffer.window.origin.empty()) stored[d] = PlaceInWindow(buffer, d, stored[d]);
+      stored[d] = PlaceAlong(buffer, d, stored[d]);
       // Without a window every index has a cell of its own.
       if (buffer.circular == static_cast<int>(d) && !buffer.window.size.empty()) {
         stored[d] = FloorModulo(stored[d], buffer.window.size[d]);

@@ -200,6 +200,9 @@ class OffsetTerms {
     seen_lane_ = true;
   }
 
+  // Adds the place along a dimension of `cells` cells, whichever loops decide it.
+  void AddPlace(const Expr& stride, const Expr& cells) { Push(stride, cells); }
+
   // Returns whether the lanes are contiguous; then the coefficients decide where vectors start.
   bool AreSideBySide() const { return seen_lane_ && side_by_side_; }
   // `values`: how many values the term takes, null if unknown. A term with one value is 0.
@@ -239,24 +242,27 @@ class OffsetTerms {
   std::vector<Coefficient> coefficients_;
 };
 
-// Returns the terms of the access's offset, in elements from the buffer's start and before the
-// swizzle; nullopt for layouts whose offset is not a sum of strided indices.
-std::optional<std::vector<Expr>> OffsetParts(const Block& block, const Access& access,
-                                             const Buffer& buffer) {
+// Adds the access's offset, in elements from the buffer's start and before the swizzle. Returns
+// false for layouts whose offset is not a sum of strided indices.
+bool AddOffset(const Block& block, const Access& access, const Buffer& buffer, OffsetTerms& terms) {
   const Layout& layout = buffer.layout;
-  if (!layout.blocks.empty() || buffer.circular >= 0) return std::nullopt;
+  if (!layout.blocks.empty() || buffer.circular >= 0) return false;
   Substitution bindings;
   for (const IterVar& iter : block.iters) bindings.emplace(iter.var, iter.binding);
   std::vector<Expr> strides = StoredStrides(buffer);
-  std::vector<Expr> parts;
   for (size_t d = 0; d < strides.size(); ++d) {
-    if (IsConstant(buffer.shape[d], 1)) continue;  // its only index is 0
+    bool windowed = !buffer.window.origin.empty();
+    if (IsConstant(buffer.shape[d], 1)) {
+      // The only index is 0, but a window with padding may have it anywhere.
+      if (windowed) terms.AddPlace(strides[d], buffer.window.size[d]);
+      continue;
+    }
     Expr index = Substitute(access.indices[d], bindings);
-    if (!buffer.window.origin.empty()) index = index - buffer.window.origin[d];
-    parts.push_back(Simplify(index) * strides[d]);
+    if (windowed) index = index - buffer.window.origin[d];
+    terms.Add(Simplify(index) * strides[d], Expr(1));
   }
-  if (layout.offset) parts.push_back(layout.offset);
-  return parts;
+  if (layout.offset) terms.Add(layout.offset, Expr(1));
+  return true;
 }
 
 bool HasFactor(const Expr& product, const Expr& factor) {
@@ -297,11 +303,8 @@ Constraints AlignmentOf(const Function& fn) {
     for (const Access& access : accesses) {
       const Buffer& buffer = *FindBuffer(fn, access.buffer);
       if (buffer.scope == Scope::kLocal || buffer.scope == Scope::kWarp) continue;
-      std::optional<std::vector<Expr>> parts = OffsetParts(*block, access, buffer);
-      if (!parts) continue;
       OffsetTerms terms(loops, (*vector)->var);
-      for (const Expr& part : *parts) terms.Add(part, Expr(1));
-      if (!terms.AreSideBySide()) continue;
+      if (!AddOffset(*block, access, buffer, terms) || !terms.AreSideBySide()) continue;
       for (const OffsetTerms::Coefficient& coefficient : terms.coefficients()) {
         AddConstraint(*block, access, coefficient, (*vector)->extent, constraints);
       }

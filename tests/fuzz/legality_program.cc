@@ -38,8 +38,12 @@ Function LargeFunction(Random& random) {
       shape.pad = random.Between(0, 2);
       shape.kernel_h = random.Between(1, 3);
       shape.kernel_w = random.Between(1, 3);
-      shape.height = std::max<int64_t>(Extent(random), 7);
-      shape.width = std::max<int64_t>(Extent(random), 7);
+      // With enough padding the image may be one pixel.
+      auto reach = [&](int64_t kernel) {
+        return shape.dilation * (kernel - 1) + 1 - 2 * shape.pad;
+      };
+      shape.height = std::max(Extent(random), reach(shape.kernel_h));
+      shape.width = std::max(Extent(random), reach(shape.kernel_w));
       shape.channels = Extent(random);
       shape.filters = Extent(random);
       return ConvFunction(shape);

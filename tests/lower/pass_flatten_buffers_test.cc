@@ -93,6 +93,34 @@ TEST_CASE("a window is stored from its origin", "[lower][passes]") {
     })");
 }
 
+TEST_CASE("the only cell along a dimension of extent 1 is at 0, wherever padding moves the window",
+          "[lower][passes]") {
+  CheckFlat(ParsedFunction(R"(
+    fn f(A: f32[1, 5], B: f32[3, 5]) scheduled {
+      for i in 0..3 @b/i {
+        alloc T: f32[1, 5] window [i - 1, 0] size [1, 5]
+        for x in 0..5 @t/x {
+          block t(y: spatial 1 = i - 1, x: spatial 5 = x) { T[y, x] = A[y, x] * 2.0 }
+        }
+        for j in 0..5 @b/j {
+          block b(i: spatial 3 = i, j: spatial 5 = j) {
+            B[i, j] = select(0 < i && i < 2, T[i - 1, j] + A[i - 1, j], 0.0)
+          }
+        }
+      }
+    })"),
+            R"(
+    fn f(A: f32[5], B: f32[15]) lowered {
+      for i in 0..3 {
+        alloc T: f32[5]
+        if 0 < i && i < 2 { for x in 0..5 { T[x] = A[x] * 2.0 } }
+        for j in 0..5 {
+          B[i * 5 + j] = select(0 < i && i < 2, T[j] + A[j], 0.0)
+        }
+      }
+    })");
+}
+
 TEST_CASE("a circular dimension is kept modulo its window", "[lower][passes]") {
   CheckFlat(ParsedFunction(R"(
     fn f(A: f32[12], B: f32[10]) scheduled {

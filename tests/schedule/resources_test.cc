@@ -399,6 +399,48 @@ vectorize copy/j.1
   CHECK(legal_lanes(1, 7) == std::vector<int64_t>{1, 2, 4});
 }
 
+TEST_CASE("a legal 3x3 convolution over one pixel copies vectors that are not aligned",
+          "[schedule][limits]") {
+  Function fn = ConvFunction({.height = 1,
+                              .width = 1,
+                              .channels = 64,
+                              .filters = 8,
+                              .kernel_h = 3,
+                              .kernel_w = 3,
+                              .stride = 1,
+                              .dilation = 1,
+                              .pad = 1});
+  Target target = TargetNamed("sm_86");
+  std::vector<Sketch> sketches = GenerateSketches(fn, target);
+  auto tile = std::find_if(sketches.begin(), sketches.end(),
+                           [](const Sketch& sketch) { return sketch.name == "tile"; });
+  REQUIRE(tile != sketches.end());
+  SymbolicProgram program = ProgramOf(fn, target, *tile);
+  // The pixel is in the second of 3 rows of a window. Each version of a window of one row begins at
+  // a whole vector, however many channels it has.
+  struct Case {
+    int64_t rows, channels, unrolled_channels;
+    bool legal;
+  };
+  for (const Case& c :
+       {Case{3, 16, 4, true}, Case{3, 13, 5, false}, Case{1, 16, 4, true}, Case{1, 13, 5, true}}) {
+    Decisions point = tile->start;
+    for (const auto& [size, value] : {std::pair("conv.ky.1", c.rows),
+                                      {"conv.c.1", c.channels},
+                                      {"conv.c.2", c.unrolled_channels},
+                                      {"conv.X.ax2.1", int64_t{4}}}) {
+      REQUIRE(point.contains(size));
+      point[size] = value;
+    }
+    INFO(c.rows << " rows of " << c.channels << " * " << c.unrolled_channels << " channels");
+    CHECK(Satisfies(program, point) == c.legal);
+    StatusOr<LoweredPoint> lowered = LowerAt(program, point, LoweringDepth::kWhole);
+    REQUIRE(lowered.status() == OkStatus());
+    CHECK(lowered->pipelined);
+    CHECK(lowered->aligned == c.legal);
+  }
+}
+
 TEST_CASE("copies of code have shared buffers of their own", "[schedule][resources]") {
   Function fn = MatmulFunction(16, 64, 16);
   auto shared_bytes = [&](const std::string& kind) {
