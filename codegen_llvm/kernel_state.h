@@ -20,6 +20,8 @@ struct BufferBinding {
   int64_t elements = 0;
   // Whether only the function that is being built reads and writes it: best in registers.
   bool is_private = false;
+  // Whether masked stores may write all their lanes (left_out_lanes.h).
+  bool takes_all_lanes = false;
 };
 
 // The facts of the machine that decide which instructions are emitted: the same in all functions of

@@ -407,7 +407,10 @@ void ExprEmitter::StoreLanes(const Var& buffer, const Expr& index, Value* value)
     Value* address = Address(buffer, Emit(first));
     if (reversed) value = Reversed(b_, value);
     if (reversed && mask) mask = ReversedMask(b_, mask);
-    if (mask && MayTouchAll(buffer, first, dtype.lanes())) {
+    bool touches_all = mask && MayTouchAll(buffer, first, dtype.lanes());
+    if (touches_all && BindingOf(buffer).takes_all_lanes) {
+      mask = nullptr;
+    } else if (touches_all) {
       Value* old = b_.CreateAlignedLoad(value->getType(), address, ElementAlign(buffer));
       if (llvm::isa<llvm::Constant>(mask)) mask = Unknown(mask);
       value = b_.CreateSelect(mask, value, old);

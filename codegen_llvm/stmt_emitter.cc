@@ -4,6 +4,7 @@
 
 #include <cstddef>
 
+#include "codegen_llvm/left_out_lanes.h"
 #include "codegen_llvm/llvm_types.h"
 #include "codegen_llvm/parallel_loop.h"
 #include "ir/expr/visitor.h"
@@ -196,8 +197,12 @@ void StmtEmitter::EmitAllocate(const Allocate& allocate) {
   llvm::AllocaInst* slot = StackSlot(state_, type);
   llvm::ConstantInt* bytes = b_.getInt64(BytesOf(dtype, *elements));
   b_.CreateLifetimeStart(slot, bytes);
+  bool is_private = buffer.scope == Scope::kLocal;
   state_.buffers[buffer.var.operator->()] = {
-      .pointer = slot, .elements = *elements, .is_private = buffer.scope == Scope::kLocal};
+      .pointer = slot,
+      .elements = *elements,
+      .is_private = is_private,
+      .takes_all_lanes = is_private && !ReadsLeftOutLanes(allocate.body, buffer.var)};
   Emit(allocate.body);
   b_.CreateLifetimeEnd(slot, bytes);
 }

@@ -7,10 +7,11 @@
 #include <numeric>
 
 #include "codegen_cuda/text/c_types.h"
-#include "codegen_cuda/text/lane_of.h"
+#include "codegen_cuda/text/divisor.h"
 #include "codegen_cuda/text/scalar_text.h"
 #include "codegen_cuda/text/warp_call.h"
 #include "ir/expr/compare.h"
+#include "ir/expr/lane_of.h"
 #include "ir/expr/substitute.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"

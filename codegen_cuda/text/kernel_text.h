@@ -6,7 +6,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "codegen_cuda/text/lane_of.h"
+#include "ir/expr/lane_of.h"
 #include "ir/expr/function.h"
 #include "ir/simplify/interval.h"
 #include "support/status.h"

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "codegen_cuda/text/c_types.h"
-#include "codegen_cuda/text/lane_of.h"
 #include "codegen_cuda/text/scalar_text.h"
+#include "ir/expr/lane_of.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
 #include "lower/lane_index.h"

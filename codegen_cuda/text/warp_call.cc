@@ -6,7 +6,7 @@
 #include <functional>
 #include <set>
 
-#include "codegen_cuda/text/lane_of.h"
+#include "codegen_cuda/text/divisor.h"
 #include "ir/expr/compare.h"
 #include "ir/expr/evaluate.h"
 #include "ir/expr/substitute.h"

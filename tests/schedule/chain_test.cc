@@ -15,7 +15,7 @@ using namespace tcc;
 namespace {
 
 Target Cpu() {
-  return *FindTarget("x86-64-v3");
+  return *FindTarget("x86-64-v4");
 }
 
 // A window of three by three over the clipped sums, `step` apart, without padding.

@@ -1,4 +1,4 @@
-#include "codegen_cuda/text/lane_of.h"
+#include "codegen_cuda/text/divisor.h"
 
 #include <cstdlib>
 #include <numeric>
@@ -6,33 +6,6 @@
 #include "ir/expr/visitor.h"
 
 namespace tcc {
-namespace {
-
-class LaneMutator final : public Mutator {
- public:
-  LaneMutator(int lane, const LaneVars& vars) : lane_(lane), vars_(vars) {}
-
- private:
-  using Mutator::Rewrite;
-  Expr Rewrite(const Ramp& ramp) override {
-    return lane_ == 0 ? ramp.base : ramp.base + Expr(lane_) * ramp.stride;
-  }
-  Expr Rewrite(const Broadcast& broadcast) override { return broadcast.value; }
-  Expr Rewrite(const Cast& cast) override {
-    return CastTo(cast.dtype.element(), Mutate(cast.value));
-  }
-  Expr Rewrite(const VarNode& var) override {
-    return var.dtype.lanes() == 1 ? Expr(&var) : Expr(vars_.at(&var)[static_cast<size_t>(lane_)]);
-  }
-  int lane_;
-  const LaneVars& vars_;
-};
-
-}  // namespace
-
-Expr LaneOf(const Expr& expr, int lane, const LaneVars& vars) {
-  return expr.dtype().lanes() == 1 ? expr : LaneMutator(lane, vars).Mutate(expr);
-}
 
 int64_t DivisorOf(const Expr& expr) {
   return VisitExpr(

@@ -14,8 +14,4 @@ using LaneVars = std::unordered_map<const ExprNode*, std::vector<Var>>;
 // variables.
 Expr LaneOf(const Expr& expr, int lane, const LaneVars& vars);
 
-// Returns a number that divides the i64 expression for all integer values of its variables; 0 if
-// the expression is 0.
-int64_t DivisorOf(const Expr& expr);
-
 }  // namespace tcc
