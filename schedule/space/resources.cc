@@ -9,6 +9,7 @@
 #include "ir/expr/compare.h"
 #include "ir/expr/layout.h"
 #include "ir/expr/visitor.h"
+#include "ir/simplify/interval.h"
 #include "ir/simplify/simplify.h"
 #include "schedule/analysis/loop_tree.h"
 #include "schedule/analysis/region.h"
@@ -54,10 +55,15 @@ int64_t StatementsOf(const Block& block) {
   return count;
 }
 
+// Returns whether an extent is 0 at every size, as multiples and parts of 0 are.
+bool IsNothing(const Expr& extent) {
+  return BoundsOf(extent, {}).high <= 0;
+}
+
 // Returns whether the block may have an instance; otherwise no code is made for it.
 bool MayExist(const Block& block) {
   return std::none_of(block.iters.begin(), block.iters.end(),
-                      [](const IterVar& iter) { return IsZero(iter.domain); });
+                      [](const IterVar& iter) { return IsNothing(iter.domain); });
 }
 
 bool HasWork(const Stmt& stmt) {
@@ -212,7 +218,9 @@ class NestMeter {
             const std::function<Expr(const Allocate&)>& amount) const {
     Expr inner_versions = versions;
     Expr ahead(1);
-    if (const auto* loop = stmt.as<For>(); loop && loop->for_kind == ForKind::kVthread) {
+    const auto* loop = stmt.as<For>();
+    if (loop && IsNothing(loop->extent)) return Expr(0);
+    if (loop && loop->for_kind == ForKind::kVthread) {
       inner_versions = Times(versions, loop->extent);
     } else if (loop && loop->for_kind == ForKind::kUnrolled && HoldsWarpBuffers(loop->body)) {
       ahead = MinOf(loop->extent, Expr(2));

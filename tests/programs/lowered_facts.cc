@@ -45,6 +45,8 @@ int64_t BytesOf(const Buffer& flat) {
 }
 
 int64_t LocalBytes(const Stmt& stmt) {
+  const auto* loop = stmt.as<For>();
+  if (loop && IsConstant(loop->extent, 0)) return 0;
   int64_t inner = 0;
   ForEachChild(stmt, [&](const Stmt& child) { inner = std::max(inner, LocalBytes(child)); });
   const auto* allocate = stmt.as<Allocate>();

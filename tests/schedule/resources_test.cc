@@ -108,6 +108,23 @@ TEST_CASE("formulas of sketches equal what is lowered", "[schedule][resources]")
   }
 }
 
+TEST_CASE("a sum over nothing is counted once it is padded, computed in parts or copied",
+          "[schedule][resources]") {
+  Random random(14);
+  for (const char* steps : {"tile t 1 7\ncache_read A [] local c0\npad total k t",
+                            "tile t 1 7\nsplit total/k [t]\nrfactor total total/k.0 1 local p",
+                            "tile t 1 7\ncache_read A [] global c1\ncache_read A [] local c2\n"
+                            "unroll c1/ax1\ncompute_at c2 c1/ax1\ncache_read c1 [] local c4\n"
+                            "cache_read c4 [] global c5\n"
+                            "transform_layout c1 [1 by t] [0, 1, 2]"}) {
+    StatusOr<Trace> trace = ParseTrace(steps);
+    REQUIRE(trace.status() == OkStatus());
+    Tally tally;
+    CheckProgram(EmptyReductionFunction(4), *trace, TargetNamed("x86-64-v3"), 5, random, tally);
+    CHECK(tally.points > 0);
+  }
+}
+
 // Two share a byte, and of odd rows the last stands alone.
 TEST_CASE("formulas of nibbles equal what is lowered and touched", "[schedule][resources]") {
   StatusOr<Function> fn = ParseFunction(R"(
