@@ -22,7 +22,7 @@ bool IsOfGpu(const MeasuredTask& task) {
   return target.ok() && target->kind != TargetKind::kCpu;
 }
 
-// What the records of CPUs say about where they were measured.
+// The places that the records of CPUs name as those of their measurements.
 struct Origins {
   std::set<std::string> targets;
   std::set<std::string> native_devices;

@@ -6,8 +6,8 @@
 #include <unordered_set>
 #include <vector>
 
-#include "ir/expr/lane_of.h"
 #include "ir/expr/function.h"
+#include "ir/expr/lane_of.h"
 #include "ir/simplify/interval.h"
 #include "support/status.h"
 

@@ -42,8 +42,8 @@ struct OnnxSequence {
   std::vector<ValueId> elements;
 };
 
-// What a name of the model stands for: a tensor, a sequence, or nothing, which is an omitted
-// operand or an empty optional. An optional with an element is that element.
+// The value that a name of the model stands for: a tensor, a sequence, or nothing, which is an
+// omitted operand or an empty optional. An optional with an element is that element.
 struct OnnxValue {
   ValueId tensor = kNoValue;
   std::shared_ptr<const OnnxSequence> sequence = nullptr;

@@ -9,7 +9,7 @@
 
 namespace tcc {
 
-// What is known of a value during the import.
+// Facts about a value that are known during the import.
 struct ValueFacts {
   StatusOr<std::vector<Expr>> shape = Unsupported("the import infers no shapes");  // or why not
   // The value of a condition, a position or a list of extents; nullopt if only a run knows it.
