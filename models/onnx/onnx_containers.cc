@@ -68,7 +68,8 @@ class ContainerImporter {
   Status SequenceConstruct() {
     std::vector<ValueId> elements;
     for (const OnnxValue& operand : operands_) elements.push_back(operand.tensor);
-    return Give(TypeOf(elements[0]), std::move(elements));
+    DType type = TypeOf(elements[0]);
+    return Give(type, std::move(elements));
   }
 
   Status SequenceLength() {
