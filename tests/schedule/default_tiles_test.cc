@@ -35,7 +35,8 @@ TEST_CASE("columns that full vectors do not divide are masked", "[schedule][tile
   CheckTile(ChooseRegisterTile(56, 24, Named("x86-64-v3"), kFloat32), 4, 3, 8);
   // A narrow extent is one vector of its own length.
   CHECK(ChooseRegisterTile(56, 10, Named("x86-64-v4"), kFloat32).lanes == 10);
-  CHECK(ChooseRegisterTile(56, 5, Named("x86-64-v3"), kFloat32).lanes == 5);
+  CHECK(ChooseRegisterTile(56, 12, Named("x86-64-v4"), kFloat32).lanes == 12);
+  CHECK(ChooseRegisterTile(56, 6, Named("x86-64-v3"), kFloat32).lanes == 6);
   CheckTile(ChooseRegisterTile(56, 12, Named("x86-64-v3"), kFloat32), 6, 2, 8);
 }
 
