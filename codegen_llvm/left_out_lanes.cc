@@ -73,12 +73,14 @@ class LeftOutLanes {
     });
   }
 
+  // Returns whether a mask is the same for a store and a later load.
+  bool IsSteady(const Expr& mask) const {
+    return !HasLoad(mask) && !HasVectorVariable(mask) &&
+           std::ranges::none_of(bound_, [&](const Var& var) { return UsesVar(mask, var); });
+  }
+
   void Add(const Expr& index, const Expr& mask, Lanes& lanes) {
-    // A condition on a loop in here may differ between a store and a load.
-    bool moves =
-        mask && std::ranges::any_of(bound_, [&](const Var& var) { return UsesVar(mask, var); });
-    is_known_ =
-        is_known_ && !moves && !HasVectorVariable(index) && (!mask || !HasVectorVariable(mask));
+    is_known_ = is_known_ && !HasVectorVariable(index) && (!mask || IsSteady(mask));
     for (int lane = 0; is_known_ && lane < index.dtype().lanes(); ++lane) {
       std::optional<int64_t> cell = AsConstant(Simplify(LaneOf(index, lane, {})));
       is_known_ = cell.has_value();
@@ -96,6 +98,11 @@ class LeftOutLanes {
 }  // namespace
 
 bool ReadsLeftOutLanes(const Stmt& body, const Var& buffer) {
+  bool has_masks = Contains(body, [&](const Stmt& stmt) {
+    const auto* store = stmt.as<Store>();
+    return store && store->mask && store->buffer == buffer;
+  });
+  if (!has_masks) return true;
   LeftOutLanes lanes(buffer);
   lanes.Visit(body);
   return lanes.AreRead();

@@ -22,8 +22,8 @@ struct Coordinate {
   bool rounds_steps = true;  // else x alone is rounded
 
   double At(int64_t output) const;
-  // Returns x with each step rounded to f32, as ONNX Runtime, OpenVINO and PyTorch compute it:
-  // where an input is picked by rounding x, 1 / f32(1/3) has to be 3.
+  // Returns x as ONNX Runtime computes it, in f32 step by step, or rounded to f32 at the end: where
+  // an input is picked by rounding x, 1 / f32(1/3) has to be 3.
   float RoundedAt(int64_t output) const;
   // Return both as f64 and f32; `output` is an i64.
   Expr At(const Expr& output) const;

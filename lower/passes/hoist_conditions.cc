@@ -27,12 +27,10 @@ class ReadOnlyBuffers {
 
   // Returns whether the expression loads from others.
   bool LoadsOthers(const Expr& expr) const {
-    bool others = false;
-    PreOrder(expr, [&](const Expr& node) {
+    return Contains(expr, [&](const Expr& node) {
       const auto* load = node.as<Load>();
-      others = others || (load && !buffers_.contains(load->buffer.get()));
+      return load && !buffers_.contains(load->buffer.get());
     });
-    return others;
   }
 
  private:

@@ -51,6 +51,8 @@ TEST_CASE("a lane that is read where it was left out keeps its value", "[codegen
   const std::string by_tile = "ramp(o * 8 + 4, 1, 4) < broadcast(14, 4)";
   CHECK(!Reads(Tail(by_tile, by_tile)));
   CHECK(Reads(Tail(by_tile, kFirstTwo)));
+  const std::string by_memory = "ramp(4, 1, 4) < broadcast(n[0], 4)";
+  CHECK(Reads(Tail(by_memory, by_memory)));
   CHECK(Reads(Tail(by_tile, "ramp(o * 8 + 4, 1, 4) < broadcast(15, 4)")));
 }
 
