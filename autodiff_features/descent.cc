@@ -5,7 +5,7 @@
 #include <set>
 #include <tuple>
 
-#include "autodiff_features/adam.h"
+#include "autodiff_features/learned/adam.h"
 #include "autodiff_features/rank_quality.h"
 
 namespace tcc {

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <optional>
 
-#include "autodiff_features/adam.h"
-#include "autodiff_features/cpu_prior.h"
-#include "autodiff_features/robust_loss.h"
-#include "autodiff_features/tape.h"
+#include "autodiff_features/cpu/cpu_prior.h"
+#include "autodiff_features/learned/adam.h"
+#include "autodiff_features/learned/robust_loss.h"
+#include "autodiff_features/tape/tape.h"
 #include "autodiff_features/task_formulas.h"
 
 namespace tcc {

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "autodiff_features/cpu_profile.h"
+#include "autodiff_features/cpu/cpu_profile.h"
 #include "autodiff_features/measured_tasks.h"
 #include "support/status.h"
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "autodiff_features/learned_model.h"
+#include "autodiff_features/learned/learned_model.h"
+#include "autodiff_features/learned/train.h"
 #include "autodiff_features/measured_tasks.h"
-#include "autodiff_features/train.h"
 #include "support/status.h"
 
 // The measured tasks with their predictions.

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "autodiff_features/cpu_prior.h"
+#include "autodiff_features/counts/run_settings.h"
 #include "schedule/space/trace.h"
 
 namespace tcc {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "autodiff_features/real_formulas.h"
+#include "autodiff_features/counts/real_formulas.h"
 #include "ir/expr/visitor.h"
 
 namespace tcc {

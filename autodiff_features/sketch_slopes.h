@@ -1,8 +1,8 @@
 #pragma once
 
-#include "autodiff_features/learned_model.h"
-#include "autodiff_features/sketch_formulas.h"
-#include "autodiff_features/tape.h"
+#include "autodiff_features/features/sketch_formulas.h"
+#include "autodiff_features/learned/learned_model.h"
+#include "autodiff_features/tape/tape.h"
 
 namespace tcc {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "autodiff_features/kernel_features.h"
+#include "autodiff_features/learned/kernel_features.h"
 #include "autodiff_features/measured_tasks.h"
 
 namespace tcc {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "autodiff_features/gpu_prior.h"
+#include "autodiff_features/gpu/gpu_prior.h"
 #include "bench/subcommand.h"
 #include "compiler/kernels.h"
 #include "compiler/make_backend.h"

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "autodiff_features/descent.h"
-#include "autodiff_features/model_file.h"
+#include "autodiff_features/learned/model_file.h"
 #include "autodiff_features/rank_quality.h"
 #include "bench/search/median.h"
 #include "bench/subcommand.h"

@@ -4,8 +4,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "autodiff_features/learned/model_file.h"
 #include "autodiff_features/measured_features.h"
-#include "autodiff_features/model_file.h"
 #include "bench/first_pick.h"
 #include "bench/subcommand.h"
 #include "bench/worst_pairs.h"

@@ -4,7 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "autodiff_features/sketch_formulas.h"
+#include "autodiff_features/features/sketch_formulas.h"
 #include "bench/subcommand.h"
 #include "compiler/kernels.h"
 #include "models/zoo/zoo.h"

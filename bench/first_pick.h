@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "autodiff_features/learned_model.h"
+#include "autodiff_features/learned/learned_model.h"
 #include "support/status.h"
 #include "support/target.h"
 

@@ -10,8 +10,8 @@
 #include <memory>
 #include <optional>
 
+#include "autodiff_features/learned/model_file.h"
 #include "autodiff_features/measured_tasks.h"
-#include "autodiff_features/model_file.h"
 #include "bench/search/curve_statistics.h"
 #include "bench/search/lattice.h"
 #include "bench/search/measured_points.h"

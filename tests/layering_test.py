@@ -67,6 +67,15 @@ ROOMS = {
         "passes": {"ops"},
         "variants": {"ops", "passes"},
     },
+    "autodiff_features": {
+        "counts": set(),
+        "cpu": {"counts"},
+        "gpu": {"counts"},
+        "features": {"counts", "cpu", "gpu"},
+        "tape": set(),
+        "learned": {"cpu", "features"},
+        ".": {"counts", "cpu", "features", "tape", "learned"},
+    },
     "lower": {
         "passes": set(),
         ".": {"passes"},

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "autodiff_features/model_file.h"
+#include "autodiff_features/learned/model_file.h"
 #include "cli/compile/run_folder.h"
 #include "search/searchers/searcher.h"
 

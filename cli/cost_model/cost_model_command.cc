@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "autodiff_features/fit_prior.h"
-#include "autodiff_features/model_file.h"
+#include "autodiff_features/learned/model_file.h"
 #include "cli/command.h"
 #include "cli/cost_model/measured_file.h"
 #include "cli/cost_model/prediction_plot.h"
@@ -196,7 +196,7 @@ Status RunInfo(const CostModelCommand& command) {
 
 constexpr char kFeaturesPage[] = R"(# Features of a schedule
 
-`scripts/update_docs.sh` writes this page from the table in `autodiff_features/feature_table.h`. Each row is a
+`scripts/update_docs.sh` writes this page from the table in `autodiff_features/features/feature_table.h`. Each row is a
 number of one nest, the loops at the root of a kernel, as a formula over the free sizes of its schedule.
 [cost_model.md](cost_model.md) tells what they are for.
 

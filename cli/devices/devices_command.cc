@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "autodiff_features/model_file.h"
+#include "autodiff_features/learned/model_file.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/standard_error.h"

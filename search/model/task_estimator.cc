@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "autodiff_features/train.h"
+#include "autodiff_features/learned/train.h"
 
 namespace tcc {
 

@@ -5,9 +5,9 @@
 #include <optional>
 #include <vector>
 
-#include "autodiff_features/learned_model.h"
+#include "autodiff_features/learned/learned_model.h"
+#include "autodiff_features/learned/train.h"
 #include "autodiff_features/sketch_slopes.h"
-#include "autodiff_features/train.h"
 #include "search/model/ranker.h"
 
 namespace tcc {

@@ -1,4 +1,4 @@
-#include "autodiff_features/access_lines.h"
+#include "autodiff_features/counts/access_lines.h"
 
 #include <catch2/catch.hpp>
 

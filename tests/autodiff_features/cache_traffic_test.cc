@@ -1,10 +1,10 @@
-#include "autodiff_features/nest_work.h"
+#include "autodiff_features/cpu/nest_work.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <span>
 
-#include "autodiff_features/real_formulas.h"
+#include "autodiff_features/counts/real_formulas.h"
 #include "ir/analysis/batch_evaluator.h"
 #include "ir/expr/evaluate.h"
 #include "ir/text/parser.h"

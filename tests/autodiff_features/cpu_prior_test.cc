@@ -1,10 +1,10 @@
-#include "autodiff_features/cpu_prior.h"
+#include "autodiff_features/cpu/cpu_prior.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
 
-#include "autodiff_features/real_formulas.h"
+#include "autodiff_features/counts/real_formulas.h"
 #include "ir/analysis/batch_evaluator.h"
 #include "ir/expr/evaluate.h"
 #include "schedule/sketches/parts/sketch.h"

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "autodiff_features/train.h"
+#include "autodiff_features/learned/train.h"
 #include "schedule/sketches/parts/sketch.h"
 #include "tests/programs/product_function.h"
 #include "tests/programs/spike_programs.h"

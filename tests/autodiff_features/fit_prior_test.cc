@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "autodiff_features/sketch_formulas.h"
+#include "autodiff_features/features/sketch_formulas.h"
 #include "ir/text/printer.h"
 #include "schedule/sketches/parts/sketch.h"
 #include "tests/programs/product_function.h"

@@ -1,4 +1,4 @@
-#include "autodiff_features/train.h"
+#include "autodiff_features/learned/train.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,11 +1,11 @@
-#include "autodiff_features/gpu_prior.h"
+#include "autodiff_features/gpu/gpu_prior.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
 
-#include "autodiff_features/real_formulas.h"
-#include "autodiff_features/sketch_formulas.h"
+#include "autodiff_features/counts/real_formulas.h"
+#include "autodiff_features/features/sketch_formulas.h"
 #include "ir/expr/evaluate.h"
 #include "schedule/sketches/parts/sketch.h"
 #include "tests/programs/product_function.h"

@@ -1,4 +1,4 @@
-#include "autodiff_features/instance_counts.h"
+#include "autodiff_features/counts/instance_counts.h"
 
 #include <catch2/catch.hpp>
 

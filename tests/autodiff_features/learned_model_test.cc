@@ -1,4 +1,4 @@
-#include "autodiff_features/learned_model.h"
+#include "autodiff_features/learned/learned_model.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,9 +1,9 @@
-#include "autodiff_features/loop_sites.h"
+#include "autodiff_features/counts/loop_sites.h"
 
 #include <catch2/catch.hpp>
 
-#include "autodiff_features/instance_counts.h"
-#include "autodiff_features/nest_work.h"
+#include "autodiff_features/counts/instance_counts.h"
+#include "autodiff_features/cpu/nest_work.h"
 #include "ir/analysis/nested_blocks.h"
 #include "ir/expr/evaluate.h"
 #include "ir/text/parser.h"

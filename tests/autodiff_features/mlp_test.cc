@@ -1,9 +1,9 @@
-#include "autodiff_features/mlp.h"
+#include "autodiff_features/learned/mlp.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "autodiff_features/adam.h"
+#include "autodiff_features/learned/adam.h"
 #include "support/random.h"
 
 namespace tcc {

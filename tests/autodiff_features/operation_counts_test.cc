@@ -1,4 +1,4 @@
-#include "autodiff_features/operation_counts.h"
+#include "autodiff_features/counts/operation_counts.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "autodiff_features/smooth_ops.h"
+#include "autodiff_features/tape/smooth_ops.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "autodiff_features/tape.h"
+#include "autodiff_features/tape/tape.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

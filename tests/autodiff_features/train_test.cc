@@ -1,10 +1,10 @@
-#include "autodiff_features/train.h"
+#include "autodiff_features/learned/train.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 
-#include "autodiff_features/model_file.h"
+#include "autodiff_features/learned/model_file.h"
 #include "support/random.h"
 #include "support/sha256.h"
 

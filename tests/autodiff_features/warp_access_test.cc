@@ -1,4 +1,4 @@
-#include "autodiff_features/warp_access.h"
+#include "autodiff_features/gpu/warp_access.h"
 
 #include <catch2/catch.hpp>
 #include <set>

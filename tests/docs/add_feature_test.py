@@ -8,7 +8,7 @@ from patched_sources import PatchedSources
 CHECK = """
 #include <catch2/catch.hpp>
 
-#include "autodiff_features/sketch_formulas.h"
+#include "autodiff_features/features/sketch_formulas.h"
 #include "tests/programs/spike_programs.h"
 
 namespace tcc {
@@ -31,14 +31,15 @@ TEST_CASE("The row of the page is evaluated by its formula") {
 """
 CHECK_FILE = "tests/autodiff_features/intensity_test.cc"
 # Sources that evaluate the table's rows.
-USERS = ["autodiff_features/nest_features.cc", "autodiff_features/sketch_formulas.cc"]
+USERS = ["autodiff_features/features/nest_features.cc",
+         "autodiff_features/features/sketch_formulas.cc"]
 
 
 class AddFeature(PatchedSources):
     def test_a_row_and_a_formula_give_a_feature(self):
         changed = self.patch("cost_model.md", 2)
-        self.assertEqual(set(changed), {"autodiff_features/feature_table.h",
-                                        "autodiff_features/nest_features.cc"})
+        self.assertEqual(set(changed), {"autodiff_features/features/feature_table.h",
+                                        "autodiff_features/features/nest_features.cc"})
         check = self.folder / CHECK_FILE
         check.parent.mkdir(parents=True)
         check.write_text(CHECK)

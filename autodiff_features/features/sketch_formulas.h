@@ -1,0 +1,99 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "autodiff_features/cpu/cpu_prior.h"
+#include "autodiff_features/features/feature_table.h"
+#include "autodiff_features/gpu/gpu_prior.h"
+#include "ir/analysis/batch_evaluator.h"
+#include "schedule/space/space.h"
+
+namespace tcc {
+
+// The share of a program that its formulas describe exactly.
+struct FormulaCounts {
+  int64_t sites = 0;
+  int64_t accesses = 0;
+  // The blocks whose counts are upper bounds: Site::exact is false.
+  std::vector<std::string> bounded = {};
+  // The accesses for which TracedAccess::exact is false, as "mm of A_p".
+  std::vector<std::string> without_box = {};
+};
+
+// The variables of sizes and the ranges of their values, which formulas are compiled for.
+struct SizeVars {
+  std::vector<Var> vars;
+  Bounds bounds;
+};
+SizeVars VarsOf(std::span<const FreeSize> sizes);
+
+// Checks that no loop of `fn` is bound to blocks or threads of a GPU. Error: the first one that is.
+Status ExpectCpuLoops(const Function& fn);
+
+// The features and predicted seconds of a symbolic program, as formulas over its free sizes,
+// compiled for many points at once. Programs for a GPU have the prior's seconds and no features.
+class SketchFormulas {
+ public:
+  // `profile` describes a CPU; a GPU's is its target's (GpuProfileOf). Error: the target is
+  // neither; a loop that the target does not have; a formula that cannot be compiled.
+  static StatusOr<SketchFormulas> Create(const SymbolicProgram& program, const Target& target,
+                                         const CpuProfile& profile, const RunSettings& settings);
+  // Does the same for another GPU than the target's typical one.
+  static StatusOr<SketchFormulas> CreateForGpu(const SymbolicProgram& program, const Target& target,
+                                               const GpuProfile& profile,
+                                               const RunSettings& settings);
+
+  const std::vector<FreeSize>& sizes() const { return sizes_; }
+  // Returns the names of the nests that run with the kernel, in order.
+  const std::vector<std::string>& nests() const { return nests_; }
+  const FormulaCounts& counts() const { return counts_; }
+
+  // Maps a column for each size to a column for each row of the feature table of each nest, nest by
+  // nest.
+  const BatchEvaluator& features() const { return features_; }
+  // Returns the number of the column of a feature of a nest.
+  size_t FeatureColumn(size_t nest, Feature feature) const {
+    return nest * kFeatures + static_cast<size_t>(feature);
+  }
+  // Maps the same points to one column: ln seconds of the whole kernel.
+  const BatchEvaluator& prior() const { return prior_; }
+
+  // Return the same as expressions over sizes(), for compiling other programs from them.
+  const std::vector<Expr>& feature_exprs() const { return feature_exprs_; }
+  const Expr& prior_expr() const { return prior_expr_; }
+  // Returns the f64 bytes of the tiles of all levels: one iteration of each loop that is neither
+  // parallel nor straight-line code, of each nest's main block. On a GPU: shared memory, and
+  // registers of all threads.
+  const Expr& tile_bytes_expr() const { return tile_bytes_expr_; }
+
+  // Converts points of the program's space to the evaluators' form.
+  PointTable ToTable(std::span<const Point> points) const;
+  std::vector<double> LnSecondsAt(std::span<const Point> points) const;
+
+ private:
+  // The formulas before they are compiled.
+  struct Parts {
+    std::vector<std::string> nests;
+    FormulaCounts counts;
+    std::vector<Expr> features;
+    Expr prior;
+    Expr tile_bytes;
+  };
+  static StatusOr<SketchFormulas> Compile(const SymbolicProgram& program, Parts parts);
+
+  SketchFormulas(BatchEvaluator features, BatchEvaluator prior)
+      : features_(std::move(features)), prior_(std::move(prior)) {}
+
+  std::vector<FreeSize> sizes_;
+  std::vector<std::string> nests_;
+  FormulaCounts counts_;
+  std::vector<Expr> feature_exprs_;
+  Expr prior_expr_;
+  Expr tile_bytes_expr_;
+  BatchEvaluator features_;
+  BatchEvaluator prior_;
+};
+
+}  // namespace tcc

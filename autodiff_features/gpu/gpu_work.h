@@ -1,0 +1,53 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "autodiff_features/counts/operation_counts.h"
+#include "autodiff_features/gpu/warp_access.h"
+#include "schedule/space/resources.h"
+#include "support/target.h"
+
+namespace tcc {
+
+// The counts of a leaf block of a launch, as f64 formulas over the free sizes: per run of its
+// straight-line code in one warp, unless said otherwise. Every thread is taken to run all of its
+// loops: guards leave out single instructions, rarely whole warps.
+struct WarpSite {
+  Site site;
+  Expr warps;                     // of a block, that run the site
+  Expr runs;                      // of the straight-line code in a warp
+  Expr multiply_adds;             // instructions
+  Expr instructions;              // all
+  Expr special;                   // exponentials, reciprocals, roots
+  Expr mma;                       // multiply-adds on tensor cores
+  Expr passes;                    // of shared memory and L1
+  Expr sectors;                   // that come from L2 or go there
+  bool waits_for_memory = false;  // reads memory that no copy has fetched ahead
+  bool waits_for_shared = false;
+  Expr exchanges;  // sums over threads, in all runs
+  bool exact = true;
+};
+
+// A nest at the root of a function: one launch.
+struct LaunchWork {
+  std::string name;
+  NestResources resources;
+  std::vector<WarpSite> sites;
+  Expr blocks;  // an integer
+  Expr warps;   // of a block
+  // How often the threads of a block wait for each other to fill shared memory, and how many steps
+  // ahead copies are under way, 0: none.
+  Expr steps;
+  Expr ahead;
+  Expr memory_bytes;    // different bytes of memory that the launch touches
+  Expr constant_bytes;  // of them weights
+  int64_t accesses = 0;
+  std::vector<std::string> without_box = {};  // accesses without a box, as "mm of A"
+};
+
+// Counts every launch of `fn` (kScheduled, sizes free or known) that runs with the kernel, in
+// order.
+std::vector<LaunchWork> LaunchesOf(const Function& fn, const Target& target);
+
+}  // namespace tcc
