@@ -7,7 +7,6 @@
 #include <mutex>
 #include <set>
 
-#include "compiler/schedule_choice.h"
 #include "graph/ops/node_lowering.h"
 #include "graph/passes/control_flow.h"
 #include "graph/passes/graph_pipeline.h"
@@ -18,6 +17,7 @@
 #include "ir/expr/visitor.h"
 #include "schedule/sketches/flash_attention.h"
 #include "schedule/sketches/gpu/mma_product.h"
+#include "schedule/sketches/schedule_choice.h"
 #include "search/candidate/runnable_schedule.h"
 #include "support/stop.h"
 #include "support/threads.h"

@@ -60,7 +60,7 @@ ROOMS = {
         "sketches/parts": {"analysis", "steps", "space"},
         "sketches/cpu": {"analysis", "steps", "sketches/parts"},
         "sketches/gpu": {"analysis", "steps", "space", "sketches/parts"},
-        "sketches": {"sketches/parts", "sketches/cpu", "sketches/gpu"},
+        "sketches": {"space", "sketches/parts", "sketches/cpu", "sketches/gpu"},
     },
     "graph": {
         "ops": set(),

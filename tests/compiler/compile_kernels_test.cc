@@ -4,8 +4,8 @@
 
 #include <functional>
 
-#include "compiler/schedule_choice.h"
 #include "graph/passes/infer_shapes.h"
+#include "schedule/sketches/schedule_choice.h"
 #include "tests/ir/parsed_graph.h"
 
 namespace tcc {

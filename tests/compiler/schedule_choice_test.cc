@@ -1,4 +1,4 @@
-#include "compiler/schedule_choice.h"
+#include "schedule/sketches/schedule_choice.h"
 #include "schedule/steps/loop_kind.h"
 #include "schedule/steps/split.h"
 

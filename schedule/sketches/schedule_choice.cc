@@ -1,4 +1,4 @@
-#include "compiler/schedule_choice.h"
+#include "schedule/sketches/schedule_choice.h"
 
 #include <algorithm>
 #include <optional>
