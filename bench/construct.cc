@@ -10,6 +10,7 @@
 #include "compiler/kernels.h"
 #include "compiler/make_backend.h"
 #include "models/zoo/zoo.h"
+#include "schedule/space/runnable_schedule.h"
 #include "search/candidate/build_candidates.h"
 #include "search/searchers/searcher.h"
 #include "search/space/task_space.h"
@@ -201,7 +202,9 @@ Status CompilePick(const Workload& workload, const std::vector<SearchPoint>& poi
     if (std::exp(ln_seconds) > report.start.predicted) continue;
     Candidate candidate = space.ToCandidate(points[p]);
     const Function& tensor = workload.variants[candidate.schedule.variant];
-    StatusOr<LoweredKernel> lowered = LowerSchedule(tensor, candidate.schedule, options.target);
+    StatusOr<Function> scheduled = ReplayFor(options.target, tensor, candidate.schedule);
+    if (!scheduled.ok()) continue;
+    StatusOr<LoweredKernel> lowered = LowerKernel(*scheduled);
     if (!lowered.ok()) continue;
     if (CodeSizeOf(*lowered) > most_code) {
       most_instructions[points[p].sketch] = kLess * instructions;

@@ -14,7 +14,7 @@
 #include "graph/passes/graph_pipeline.h"
 #include "graph/passes/infer_shapes.h"
 #include "graph/variants/alias_parts.h"
-#include "search/candidate/artefact_device.h"
+#include "runtime/artefact/artefact_device.h"
 #include "support/stop.h"
 #include "support/version.h"
 #include "support/wanted_option.h"

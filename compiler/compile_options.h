@@ -7,8 +7,8 @@
 
 #include "runtime/artefact/gpu_program.h"
 #include "schedule/sketches/parts/sketch.h"
-#include "search/candidate/lower_schedule.h"
-#include "search/candidate/workload.h"
+#include "schedule/space/schedule.h"
+#include "schedule/space/workload.h"
 #include "support/numeric_mode.h"
 #include "support/target.h"
 

@@ -18,7 +18,7 @@
 #include "schedule/sketches/flash_attention.h"
 #include "schedule/sketches/gpu/mma_product.h"
 #include "schedule/sketches/schedule_choice.h"
-#include "search/candidate/runnable_schedule.h"
+#include "schedule/space/runnable_schedule.h"
 #include "support/stop.h"
 #include "support/threads.h"
 
@@ -161,8 +161,9 @@ Status ScheduleKernel(KernelStages& kernel, const CompileOptions& options) {
   PipelineOptions pipeline;
   pipeline.verify = options.verify;
   pipeline.stop = options.stop;
-  TCC_ASSIGN_OR_RETURN(LoweredKernel lowered,
-                       LowerSchedule(kernel.tensor, kernel.schedule, options.target, pipeline));
+  TCC_ASSIGN_OR_RETURN(Function scheduled,
+                       ReplayFor(options.target, kernel.tensor, kernel.schedule));
+  TCC_ASSIGN_OR_RETURN(LoweredKernel lowered, LowerKernel(scheduled, pipeline));
   kernel.scheduled = std::move(lowered.scheduled);
   kernel.lowered = std::move(lowered.lowered);
   kernel.operands = std::move(lowered.operands);

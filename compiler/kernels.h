@@ -7,9 +7,9 @@
 #include "compiler/compile_options.h"
 #include "graph/variants/task.h"
 #include "lower/backend.h"
+#include "lower/lower_kernel.h"
 #include "schedule/space/schedule.h"
-#include "search/candidate/lower_schedule.h"
-#include "search/candidate/workload.h"
+#include "schedule/space/workload.h"
 
 namespace tcc {
 

@@ -9,7 +9,7 @@
 #include "compiler/memory_need.h"
 #include "graph/passes/graph_pipeline.h"
 #include "graph/variants/alias_parts.h"
-#include "search/candidate/artefact_device.h"
+#include "runtime/artefact/artefact_device.h"
 
 namespace tcc {
 namespace {

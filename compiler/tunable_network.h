@@ -6,7 +6,7 @@
 #include "compiler/compile_options.h"
 #include "ir/graph/graph.h"
 #include "runtime/artefact/artefact.h"
-#include "search/candidate/workload.h"
+#include "schedule/space/workload.h"
 
 namespace tcc {
 

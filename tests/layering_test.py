@@ -106,7 +106,7 @@ ROOMS = {
     "search": {
         "candidate": set(),
         "measure": {"candidate"},
-        "database": {"candidate"},
+        "database": set(),
         "space": {"candidate"},
         "model": {"space"},
         "searchers": {"space", "model"},

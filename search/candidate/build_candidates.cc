@@ -4,8 +4,9 @@
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
 #include "runtime/artefact/artefact.h"
+#include "runtime/artefact/artefact_device.h"
 #include "runtime/cpu/cpu_features.h"
-#include "search/candidate/artefact_device.h"
+#include "schedule/space/runnable_schedule.h"
 #include "support/check.h"
 #include "support/integer_division.h"
 #include "support/stop.h"
@@ -102,8 +103,9 @@ Status Build(const Workload& workload, const Candidate& candidate, const BuildOp
   const Function& tensor = workload.variants[candidate.schedule.variant];
   PipelineOptions pipeline;
   pipeline.stop = options.stop;
+  StatusOr<Function> scheduled = ReplayFor(options.target, tensor, candidate.schedule);
   StatusOr<LoweredKernel> kernel =
-      LowerSchedule(tensor, candidate.schedule, options.target, pipeline);
+      scheduled.ok() ? LowerKernel(*scheduled, pipeline) : scheduled.status();
   built.refused = absl::IsInvalidArgument(kernel.status());
   if (!kernel.ok()) return kernel.status();
   built.lowered_key = LoweredKey(*kernel);

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "lower/backend.h"
-#include "search/candidate/lower_schedule.h"
-#include "search/candidate/workload.h"
+#include "lower/lower_kernel.h"
+#include "schedule/space/workload.h"
 
 namespace tcc {
 

@@ -10,7 +10,7 @@
 
 #include "runtime/measure/measurement.h"
 #include "schedule/space/schedule.h"
-#include "search/candidate/workload.h"
+#include "schedule/space/workload.h"
 #include "support/status.h"
 
 namespace tcc {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "runtime/measure/measure_protocol.h"
-#include "search/candidate/workload.h"
+#include "schedule/space/workload.h"
 #include "search/measure/measurer.h"
 
 namespace tcc {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "runtime/measure/measurement.h"
-#include "search/candidate/workload.h"
+#include "schedule/space/workload.h"
 #include "support/status.h"
 
 namespace tcc {

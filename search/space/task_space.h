@@ -10,8 +10,8 @@
 
 #include "schedule/sketches/parts/sketch.h"
 #include "schedule/space/space.h"
+#include "schedule/space/workload.h"
 #include "search/candidate/build_candidates.h"
-#include "search/candidate/workload.h"
 
 namespace tcc {
 

@@ -6,7 +6,7 @@
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
 #include "lower/passes/passes.h"
-#include "lower/whole_launches.h"
+#include "schedule/space/whole_launches.h"
 #include "schedule/steps/prefetch.h"
 #include "tests/fuzz/cuda_mistakes.h"
 #include "tests/fuzz/fuzz.h"

@@ -10,7 +10,7 @@ namespace tcc {
 struct RandomTraceOptions {
   int steps = 8;
   // Loops may be bound to threads, and buffers be in shared memory. The launches may not be whole
-  // (lower/whole_launches.h): for that, buffers must have been placed well.
+  // (schedule/space/whole_launches.h): for that, buffers must have been placed well.
   bool hardware = false;
   // A kind of step (random_step.h) that is to occur, if a place is found where it is legal.
   std::optional<size_t> wanted = std::nullopt;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "schedule/space/space.h"
-#include "search/candidate/workload.h"
+#include "schedule/space/workload.h"
 #include "support/target.h"
 
 // Tasks that searches are tried on, beside SmallWorkload, which has one sketch of one size.

@@ -1,10 +1,9 @@
-#include "search/candidate/lower_schedule.h"
+#include "lower/lower_kernel.h"
 
 #include "ir/analysis/canonical.h"
 #include "ir/simplify/simplify.h"
 #include "ir/text/printer.h"
 #include "lower/split_prepare.h"
-#include "search/candidate/runnable_schedule.h"
 #include "support/sha256.h"
 #include "support/tensor.h"
 
@@ -25,11 +24,11 @@ size_t IndexOf(const std::vector<Buffer>& params, const Var& var) {
   return i;
 }
 
-StatusOr<PrepareStages> LowerPrepare(const Function& tensor, const Function& prepare,
+StatusOr<PrepareStages> LowerPrepare(const Function& scheduled, const Function& prepare,
                                      const PipelineOptions& options) {
   PrepareStages stages;
   for (size_t i = 0; i + 1 < prepare.params.size(); ++i) {
-    stages.constants.push_back(IndexOf(tensor.params, prepare.params[i].var));
+    stages.constants.push_back(IndexOf(scheduled.params, prepare.params[i].var));
   }
   TCC_ASSIGN_OR_RETURN(stages.lowered, RunPipeline(prepare, options));
   TCC_ASSIGN_OR_RETURN(stages.bytes, BytesOf(stages.lowered.params.back()));
@@ -37,28 +36,27 @@ StatusOr<PrepareStages> LowerPrepare(const Function& tensor, const Function& pre
   return stages;
 }
 
-KernelOperand OperandOf(const Function& tensor, const PreparedFunction& parts, const Var& param) {
+KernelOperand OperandOf(const Function& scheduled, const PreparedFunction& parts,
+                        const Var& param) {
   for (size_t p = 0; p < parts.prepare.size(); ++p) {
     if (parts.prepare[p].params.back().var == param) {
       return {KernelOperand::Kind::kPrepared, p};
     }
   }
-  return {KernelOperand::Kind::kParameter, IndexOf(tensor.params, param)};
+  return {KernelOperand::Kind::kParameter, IndexOf(scheduled.params, param)};
 }
 
 }  // namespace
 
-StatusOr<LoweredKernel> LowerSchedule(const Function& tensor, const Schedule& schedule,
-                                      const Target& target, const PipelineOptions& options) {
+StatusOr<LoweredKernel> LowerKernel(const Function& scheduled, const PipelineOptions& options) {
   LoweredKernel kernel;
-  TCC_ASSIGN_OR_RETURN(Function scheduled, ReplayFor(target, tensor, schedule));
   kernel.scheduled = Simplify(scheduled);
   TCC_ASSIGN_OR_RETURN(PreparedFunction parts, SplitPrepare(kernel.scheduled));
   for (const Function& prepare : parts.prepare) {
-    TCC_ASSIGN_OR_RETURN(kernel.prepare.emplace_back(), LowerPrepare(tensor, prepare, options));
+    TCC_ASSIGN_OR_RETURN(kernel.prepare.emplace_back(), LowerPrepare(scheduled, prepare, options));
   }
   for (const Buffer& param : parts.main.params) {
-    kernel.operands.push_back(OperandOf(tensor, parts, param.var));
+    kernel.operands.push_back(OperandOf(scheduled, parts, param.var));
   }
   TCC_ASSIGN_OR_RETURN(kernel.lowered, RunPipeline(parts.main, options));
   return kernel;

@@ -1,11 +1,11 @@
-#include "search/candidate/runnable_schedule.h"
+#include "schedule/space/runnable_schedule.h"
 
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
-#include "lower/whole_launches.h"
 #include "schedule/space/limits.h"
 #include "schedule/space/resources.h"
 #include "schedule/space/space.h"
+#include "schedule/space/whole_launches.h"
 
 namespace tcc {
 namespace {

@@ -1,4 +1,4 @@
-#include "lower/whole_launches.h"
+#include "schedule/space/whole_launches.h"
 
 #include <algorithm>
 #include <functional>

@@ -1,4 +1,4 @@
-#include "lower/whole_launches.h"
+#include "schedule/space/whole_launches.h"
 
 #include <catch2/catch.hpp>
 
@@ -24,7 +24,7 @@ cache_write mm C local C_l
 
 }  // namespace
 
-TEST_CASE("launches share only global memory", "[lower][whole_launches]") {
+TEST_CASE("launches share only global memory", "[schedule][whole_launches]") {
   CHECK(WhyNotWhole("bind mm/i blockIdx.x\ncache_read A [mm] global A_g").empty());
   CHECK(WhyNotWhole("bind mm/i blockIdx.x\ncache_read A [mm] shared A_s") ==
         "shared buffer 'A_s' lives round the launches; place it in a loop of one");
@@ -32,13 +32,14 @@ TEST_CASE("launches share only global memory", "[lower][whole_launches]") {
         "local buffer 'C_l' lives round the launches; place it in a loop of one");
 }
 
-TEST_CASE("a thread's own memory is placed inside the thread's loop", "[lower][whole_launches]") {
+TEST_CASE("a thread's own memory is placed inside the thread's loop",
+          "[schedule][whole_launches]") {
   CHECK(WhyNotWhole(kAccumulator + "reverse_compute_at C_l mm/j").empty());
   CHECK(WhyNotWhole(kAccumulator + "reverse_compute_at C_l mm/i") ==
         "local buffer 'C_l' is written by the threads of loop 'mm/j', each its own copy");
 }
 
-TEST_CASE("a warp's memory is placed inside the loop over warps", "[lower][whole_launches]") {
+TEST_CASE("a warp's memory is placed inside the loop over warps", "[schedule][whole_launches]") {
   auto why = [](int lanes, const std::string& place) {
     Function wide = ParseFunction(R"(
       fn f(A: f32[4, 64], C: f32[4, 64]) tensor {
@@ -64,7 +65,7 @@ TEST_CASE("a warp's memory is placed inside the loop over warps", "[lower][whole
         "warp buffer 'C_w' lives inside loop 'mm/j.1', which is bound to threadIdx.x");
 }
 
-TEST_CASE("shared memory is placed inside the blocks' loops", "[lower][whole_launches]") {
+TEST_CASE("shared memory is placed inside the blocks' loops", "[schedule][whole_launches]") {
   const std::string steps = "bind mm/j blockIdx.x\ncache_read A [mm] shared A_s\n";
   CHECK(WhyNotWhole(steps + "compute_at A_s mm/j").empty());
   CHECK(WhyNotWhole(steps + "compute_at A_s mm/i") ==
@@ -72,7 +73,7 @@ TEST_CASE("shared memory is placed inside the blocks' loops", "[lower][whole_lau
 }
 
 TEST_CASE("iterations in parallel do not share a launch's shared memory: a race",
-          "[lower][whole_launches]") {
+          "[schedule][whole_launches]") {
   const std::string launch = "bind mm/j threadIdx.x\ncache_read A [mm] shared A_s\n";
   CHECK(WhyNotWhole(launch + "compute_at A_s mm/i\nbind mm/i blockIdx.x").empty());
   CHECK(WhyNotWhole(launch + "compute_at A_s mm/i\nparallel mm/i") ==
@@ -83,13 +84,13 @@ TEST_CASE("iterations in parallel do not share a launch's shared memory: a race"
   CHECK(WhyNotWhole("parallel mm/j\nbind mm/i blockIdx.x").empty());
 }
 
-TEST_CASE("what lives inside a launch is not global", "[lower][whole_launches]") {
+TEST_CASE("what lives inside a launch is not global", "[schedule][whole_launches]") {
   CHECK(WhyNotWhole("bind mm/i threadIdx.x\ncache_read A [mm] global A_g\ncompute_at A_g mm/i") ==
         "global buffer 'A_g' lives inside a launch; expected a shared or local one");
   CHECK(WhyNotWhole("bind mm/i vthread\ncache_read A [mm] local A_l\ncompute_at A_l mm/i").empty());
 }
 
-TEST_CASE("thread blocks of a launch do not wait for each other", "[lower][whole_launches]") {
+TEST_CASE("thread blocks of a launch do not wait for each other", "[schedule][whole_launches]") {
   const std::string steps = "decompose_reduction mm mm/j\n";
   CHECK(WhyNotWhole(steps + "bind mm/i blockIdx.x").empty());
   CHECK(WhyNotWhole(steps + "bind mm.init/j threadIdx.x").empty());
@@ -99,6 +100,6 @@ TEST_CASE("thread blocks of a launch do not wait for each other", "[lower][whole
   CHECK(WhyNotWhole("decompose_reduction mm mm/i\nbind mm.init/j blockIdx.x").empty());
 }
 
-TEST_CASE("without hardware indices everything is whole", "[lower][whole_launches]") {
+TEST_CASE("without hardware indices everything is whole", "[schedule][whole_launches]") {
   CHECK(WhyNotWhole("cache_write mm C local C_l").empty());
 }

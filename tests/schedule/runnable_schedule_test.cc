@@ -1,4 +1,4 @@
-#include "search/candidate/runnable_schedule.h"
+#include "schedule/space/runnable_schedule.h"
 
 #include <catch2/catch.hpp>
 
@@ -39,7 +39,7 @@ std::string ErrorOf(const std::string& text, const char* target = "x86-64-v3") {
 }  // namespace
 
 // These gave wrong results, crashed what they made, or kept the compiler busy for ever.
-TEST_CASE("sizes that would leave 64 bits are refused by the step", "[search][schedule]") {
+TEST_CASE("sizes that would leave 64 bits are refused by the step", "[schedule]") {
   const std::string kCopied = "cache_read B [C] global B_s\n";
   for (const std::string step :
        {"storage_align B_s 0 4611686018427387904 1",
@@ -58,7 +58,7 @@ TEST_CASE("sizes that would leave 64 bits are refused by the step", "[search][sc
             .starts_with("step 2 (split C/j [1073741824]): the body of loop "));
 }
 
-TEST_CASE("code beyond what is compiled is refused by the step", "[search][schedule]") {
+TEST_CASE("code beyond what is compiled is refused by the step", "[schedule]") {
   CHECK(ErrorOf("unroll C/i\nunroll C/j\nunroll C/k") == "");
   CHECK(ErrorOf("split C/i [64]\nunroll C/i.1\nunroll C/j\nunroll C/k")
             .starts_with("step 4 (unroll C/k): nest 'C' has 67456 statements once unrolled; "
@@ -68,8 +68,7 @@ TEST_CASE("code beyond what is compiled is refused by the step", "[search][sched
 }
 
 // 4 div 0 crashed what it made, and a factor of 0 gave wrong results.
-TEST_CASE("sizes that are no numbers or break a condition are refused by the step",
-          "[search][schedule]") {
+TEST_CASE("sizes that are no numbers or break a condition are refused by the step", "[schedule]") {
   CHECK(ErrorOf("split C/i [(4 div 0)]") ==
         "step 1 (split C/i [4 div 0]): size 4 div 0 is no number");
   CHECK(ErrorOf("cache_read B [C] global B_s\nstorage_align B_s 0 (8 div 0) 1")
@@ -86,7 +85,7 @@ TEST_CASE("sizes that are no numbers or break a condition are refused by the ste
           .starts_with("step 1 (split C/k [1 - 1]): split: factor 1 - 1 of loop 'C/k'; expected "));
 }
 
-TEST_CASE("what a GPU cannot run is refused by the step", "[search][schedule]") {
+TEST_CASE("what a GPU cannot run is refused by the step", "[schedule]") {
   CHECK(ErrorOf("bind C/j blockIdx.x", "sm_86")
             .starts_with("step 1 (bind C/j blockIdx.x): loop 'C/j', which is bound to blockIdx.x, "
                          "is inside loop 'C/i', which is serial"));
@@ -103,7 +102,7 @@ TEST_CASE("what a GPU cannot run is refused by the step", "[search][schedule]") 
         "'x86-64-v3' does not have");
 }
 
-TEST_CASE("sizes that are left open are chosen within the limits", "[search][schedule]") {
+TEST_CASE("sizes that are left open are chosen within the limits", "[schedule]") {
   Schedule schedule = ScheduleOf(
       "tile a 1 64\ntile b 1 64\nsplit C/i [a]\nsplit C/j [b]\nunroll C/i.1\nunroll C/j.1\n"
       "set a 11");

@@ -6,8 +6,6 @@
 #include <vector>
 
 #include "lower/pipeline.h"
-#include "schedule/space/schedule.h"
-#include "support/target.h"
 
 namespace tcc {
 
@@ -15,20 +13,20 @@ namespace tcc {
 // when the model is linked.
 struct PrepareStages {
   std::string key;                // the function's key; functions with equal keys are compiled once
-  std::vector<size_t> constants;  // the parameters of the tensor function that it reads
+  std::vector<size_t> constants;  // the parameters of the scheduled one that it reads
   int64_t bytes = 0;              // the size of the result
   Function lowered;               // its parameters are the constants, then the result
 };
 
-// A parameter of a lowered kernel: a parameter of the tensor function or the result of a prepare
-// function.
+// A parameter of a lowered kernel: one of the scheduled function, whose parameters are those of the
+// tensor function, or the result of a prepare function.
 struct KernelOperand {
   enum class Kind : uint8_t { kParameter, kPrepared };
   Kind kind = Kind::kParameter;
   size_t index = 0;
 };
 
-// A tensor function, scheduled and lowered.
+// A function, scheduled and lowered.
 struct LoweredKernel {
   Function scheduled;
   Function lowered;                     // without the prepare functions
@@ -36,11 +34,9 @@ struct LoweredKernel {
   std::vector<PrepareStages> prepare;
 };
 
-// Replays the schedule, whose sizes are all decided, and lowers the result. Errors: the step that
-// is illegal or beyond the target's limits (ReplayFor); a pass's error, with options.verify;
-// Cancelled.
-StatusOr<LoweredKernel> LowerSchedule(const Function& tensor, const Schedule& schedule,
-                                      const Target& target, const PipelineOptions& options = {});
+// Lowers a function (kScheduled, no size free) and what prepares its constants. Errors: a pass's,
+// with options.verify; Cancelled.
+StatusOr<LoweredKernel> LowerKernel(const Function& scheduled, const PipelineOptions& options = {});
 
 // Returns the SHA-256 of the lowered functions' keys, prepare functions first: schedules that lower
 // to equal code have equal keys.
