@@ -28,7 +28,7 @@ Status RunCalibrate(const CalibrateOptions& options) {
   calibration.quick = options.quick;
   if (!options.target.empty()) {
     TCC_ASSIGN_OR_RETURN(calibration.target, FindTarget(options.target));
-    if (calibration.target.kind != TargetKind::kCuda) {
+    if (calibration.target.kind != TargetKind::kGpu) {
       return UsageError("--target {}: expected a GPU", options.target);
     }
   }

@@ -359,7 +359,7 @@ StatusOr<NetworkSum> ConstructNetwork(const std::string& network, const CompileO
 
 Status RunConstruct(const ConstructOptions& options) {
   TCC_ASSIGN_OR_RETURN(Target target, FindTarget(options.target));
-  if (target.kind != TargetKind::kCuda) {
+  if (target.kind != TargetKind::kGpu) {
     return UsageError("--target {}: expected a GPU", options.target);
   }
   CompileOptions compile{.target = target};

@@ -112,7 +112,7 @@ Status ExpectKernelSuites(const std::vector<std::string>& suites) {
 StatusOr<KernelsMode> ModeOf(const KernelsOptions& options) {
   const auto& [schedules, operators, db] = options;
   TCC_ASSIGN_OR_RETURN(Target target, FindTarget(operators.target));
-  bool on_gpu = target.kind == TargetKind::kCuda;
+  bool on_gpu = target.kind == TargetKind::kGpu;
   if (!OperatorSuite(schedules.suite).empty()) {
     if (operators.text && !on_gpu) return UsageError("--text is for GPUs, not {}", target.name);
     if (operators.compile_only) return KernelsMode::kCompileOnly;

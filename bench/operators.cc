@@ -20,7 +20,7 @@ namespace {
 
 Status ExpectPeers(const OperatorSuiteOptions& options, const Target& target) {
   std::vector<std::string_view> known;
-  if (target.kind == TargetKind::kCuda) {
+  if (target.kind == TargetKind::kGpu) {
     for (const GpuPeer& peer : GpuPeers()) known.push_back(peer.name);
   } else {
     for (const OperatorPeer& peer : OperatorPeers()) known.push_back(peer.name);
@@ -51,7 +51,7 @@ class SuiteRun {
   // Opens the device and measures what it reaches.
   Status Open() {
     if (options_.compile_only) return CompileCalibration();
-    if (target_.kind != TargetKind::kCuda) return OkStatus();
+    if (target_.kind != TargetKind::kGpu) return OkStatus();
     TCC_ASSIGN_OR_RETURN(ceiling_, CalibrateGpu(Calibration()));
     TCC_ASSIGN_OR_RETURN(bench_, GpuBench::Open());
     fmt::print(stderr, "{}: {:.0f} GFLOP/s, {:.0f} GB/s\n", Describe(bench_->device()),
@@ -80,7 +80,7 @@ class SuiteRun {
 
   // Compiles the calibration kernels, so that the cache contains them, too.
   Status CompileCalibration() const {
-    if (target_.kind != TargetKind::kCuda) return OkStatus();
+    if (target_.kind != TargetKind::kGpu) return OkStatus();
     return CalibrationProgram(Calibration()).status();
   }
 

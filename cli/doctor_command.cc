@@ -167,7 +167,7 @@ DoctorCheck CheckNvrtc() {
   std::vector<std::string> compiled;
   Status failure = OkStatus();
   for (const Target& target : AllTargets()) {
-    if (target.kind != TargetKind::kCuda) continue;
+    if (target.kind != TargetKind::kGpu) continue;
     Status status = nvrtc->Compile(kDoctorKernel, target.sm).status();
     if (status.ok()) {
       compiled.push_back(target.name);

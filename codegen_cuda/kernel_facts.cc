@@ -14,7 +14,7 @@ namespace {
 int64_t MultiprocessorsOf(int sm) {
   int64_t count = 0;
   for (const Target& target : AllTargets()) {
-    if (target.kind != TargetKind::kCuda) continue;
+    if (target.kind != TargetKind::kGpu) continue;
     count = target.multiprocessors;
     if (target.sm >= sm) break;
   }

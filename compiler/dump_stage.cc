@@ -165,7 +165,7 @@ bool IsStageOf(const Target& target, Stage stage) {
   switch (target.kind) {
     case TargetKind::kCpu:
       return stage != Stage::kPtx;
-    case TargetKind::kCuda:
+    case TargetKind::kGpu:
       return true;
     case TargetKind::kReference:
       return stage <= Stage::kTensor;
@@ -188,7 +188,7 @@ Status ExpectStageOf(const Target& target, Stage stage) {
 // Checks that the text compiles. NVRTC itself names the GPU kernel at fault.
 Status VerifyCode(Backend& backend, const LoweredModule& module, const std::string& text,
                   const DumpOptions& options) {
-  if (options.target.kind == TargetKind::kCuda)
+  if (options.target.kind == TargetKind::kGpu)
     return backend.Compile(module, {.threads = options.threads}).status();
   std::string stage(NameOf(options.stage));
   return Annotate(AssembleText(text, stage, options.target), module.kernels[0].name);
@@ -223,7 +223,7 @@ StatusOr<std::string> KernelText(const KernelStages& kernel, const DumpOptions& 
 // Returns the text of the kernels that `options` ask for.
 StatusOr<std::string> KernelsText(const std::vector<const KernelStages*>& kernels,
                                   const DumpOptions& options) {
-  if (options.target.kind == TargetKind::kCuda && options.stage > Stage::kLowered) {
+  if (options.target.kind == TargetKind::kGpu && options.stage > Stage::kLowered) {
     // One program for all kernels, or each would repeat the common prologue.
     LoweredModule module;
     for (const KernelStages* kernel : kernels) module.kernels.push_back(kernel->lowered);

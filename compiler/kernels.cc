@@ -90,7 +90,7 @@ size_t ChosenVariant(const Task& task, const Target& target) {
   for (size_t v = 0; v < task.variants.size(); ++v) {
     if (HasFlashAttention(task.variants[v], target)) return v;
   }
-  if (target.kind == TargetKind::kCuda) return task.zero_padded;
+  if (target.kind == TargetKind::kGpu) return task.zero_padded;
   if (target.kind == TargetKind::kCpu) {
     if (target.amx && task.tiles_save_time) return task.whole_tiles;
     if (target.dots_bytes && task.integer_quads > 0) return task.integer_quads;
@@ -112,7 +112,7 @@ std::vector<Function> VariantsFor(const Task& task, const Target& target) {
     if (variant == task.integer_quads) return !target.dots_bytes;
     if (variant == task.bfloat_pairs) return target.bf16_speedup == 0;
     if (variant == task.whole_tiles) return !target.amx;
-    return is_for_cpus && target.kind == TargetKind::kCuda;
+    return is_for_cpus && target.kind == TargetKind::kGpu;
   };
   std::vector<Function> variants = task.variants;
   while (is_useless(variants.size() - 1)) variants.pop_back();

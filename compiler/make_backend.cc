@@ -10,7 +10,7 @@ StatusOr<std::unique_ptr<Backend>> MakeBackend(const Target& target, GpuCode gpu
   switch (target.kind) {
     case TargetKind::kCpu:
       return MakeLlvmBackend(target);
-    case TargetKind::kCuda:
+    case TargetKind::kGpu:
       return MakeCudaBackend(target, {.code = gpu_code, .cache_folder = CacheFolder()});
     case TargetKind::kReference:
       break;

@@ -58,7 +58,7 @@ Status CheckWeightMemory(const Graph& graph) {
 
 Status CheckMemoryNeed(const Graph& graph, const Target& target) {
   // All else is in GPU memory, perhaps of another machine.
-  if (target.kind == TargetKind::kCuda) return CheckWeightMemory(graph);
+  if (target.kind == TargetKind::kGpu) return CheckWeightMemory(graph);
   MemoryNeed need = MemoryNeedOf(graph);
   int64_t total = Sum(Sum(need.weights, need.interface), need.node);
   std::string what = fmt::format("the model ({} of weights, {} of inputs and outputs, {} between",

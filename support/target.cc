@@ -61,7 +61,7 @@ constexpr int64_t kKiB = 1024;
 
 Target Gpu(std::string name, int sm, int64_t shared_kib, int64_t multiprocessors) {
   return {.name = std::move(name),
-          .kind = TargetKind::kCuda,
+          .kind = TargetKind::kGpu,
           .sm = sm,
           .shared_bytes = shared_kib * kKiB,
           .multiprocessors = multiprocessors};

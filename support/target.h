@@ -9,7 +9,7 @@
 
 namespace tcc {
 
-enum class TargetKind { kCpu, kCuda, kReference };
+enum class TargetKind { kCpu, kGpu, kReference };
 
 // A machine that code is generated for: a row of the table in target.cc. `native` is the CPU that
 // runs tcc.
@@ -50,7 +50,7 @@ struct Target {
 
   // Returns the alignment that kernels may expect of a buffer; a part of another buffer must start
   // at a multiple of it.
-  int64_t BufferAlignment() const { return kind == TargetKind::kCuda ? kWidestAccess : 1; }
+  int64_t BufferAlignment() const { return kind == TargetKind::kGpu ? kWidestAccess : 1; }
   // Returns the float32 lanes of one vector register; at least 1.
   int FloatLanes() const { return vector_bytes >= 4 ? vector_bytes / 4 : 1; }
 };

@@ -106,7 +106,7 @@ Status ExpectCpuLoops(const Function& fn) {
 StatusOr<SketchFormulas> SketchFormulas::Create(const SymbolicProgram& program,
                                                 const Target& target, const CpuProfile& profile,
                                                 const RunSettings& settings) {
-  if (target.kind == TargetKind::kCuda) {
+  if (target.kind == TargetKind::kGpu) {
     return CreateForGpu(program, target, GpuProfileOf(target), settings);
   }
   if (target.kind != TargetKind::kCpu) {

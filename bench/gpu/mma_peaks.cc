@@ -87,7 +87,7 @@ std::string Filled(std::initializer_list<std::pair<std::string_view, std::string
 std::vector<MmaRow> RowsOf(const Target& target) {
   std::vector<MmaRow> rows;
   for (const MmaRow& row : kRows) {
-    bool has = target.kind == TargetKind::kCuda && row.first_sm <= target.sm;
+    bool has = target.kind == TargetKind::kGpu && row.first_sm <= target.sm;
     if (has && target.sm <= row.last_sm) rows.push_back(row);
   }
   return rows;
@@ -144,7 +144,7 @@ MmaOfMode MmaOf(NumericMode mode) {
 }
 
 Status ExpectMode(const Target& target, NumericMode mode) {
-  if (target.kind != TargetKind::kCuda || HasMode(target, mode)) return OkStatus();
+  if (target.kind != TargetKind::kGpu || HasMode(target, mode)) return OkStatus();
   std::vector<std::string_view> known;
   for (const NumericModeRow& row : NumericModes()) {
     if (HasMode(target, row.mode)) known.push_back(row.name);

@@ -93,7 +93,7 @@ StatusOr<std::vector<Target>> EmulatedTargets() {
   std::vector<Target> targets;
   std::vector<int> known;
   for (const Target& target : AllTargets()) {
-    if (target.kind != TargetKind::kCuda) continue;
+    if (target.kind != TargetKind::kGpu) continue;
     known.push_back(target.sm);
     if (only.empty() || only == std::to_string(target.sm)) targets.push_back(target);
   }

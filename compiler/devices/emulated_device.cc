@@ -23,10 +23,10 @@ StatusOr<LoadOptions> LoadOptionsFor(const Target& target, Execution execution) 
   LoadOptions load;
   load.devices = AllDevices();
   if (execution == Execution::kDevice) {
-    if (target.kind == TargetKind::kCuda) TCC_RETURN_IF_ERROR(OpenCudaDriver().status());
+    if (target.kind == TargetKind::kGpu) TCC_RETURN_IF_ERROR(OpenCudaDriver().status());
     return load;
   }
-  if (target.kind != TargetKind::kCuda) {
+  if (target.kind != TargetKind::kGpu) {
     return UsageError("--emulate runs kernels for GPUs; target '{}' is none", target.name);
   }
   // Check these here, because a driver can only report that it could not load a module.

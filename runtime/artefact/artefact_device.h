@@ -12,7 +12,7 @@ inline std::string ArtefactDevice(TargetKind kind) {
   switch (kind) {
     case TargetKind::kCpu:
       return "cpu";
-    case TargetKind::kCuda:
+    case TargetKind::kGpu:
       return "cuda";
     case TargetKind::kReference:
       return "reference";

@@ -70,7 +70,7 @@ StatusOr<Target> TargetOf(const CudaDeviceInfo& device) {
   const Target* with_code = nullptr;
   const Target* with_ptx = nullptr;
   for (const Target& target : AllTargets()) {
-    if (target.kind != TargetKind::kCuda) continue;
+    if (target.kind != TargetKind::kGpu) continue;
     const bool has_suffix = HasSuffix(target.name);
     const CudaImageChoice choice = ChooseImage(device.sm, target.sm, has_suffix, !has_suffix);
     if (choice == CudaImageChoice::kNone) continue;

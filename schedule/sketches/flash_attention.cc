@@ -26,7 +26,7 @@ bool HasFlashAttention(const Function& fn, const Target& target) {
       case TargetKind::kCpu:
         if (ScheduleAttention(start, *block, target)) return true;
         break;
-      case TargetKind::kCuda:
+      case TargetKind::kGpu:
         if (FitsThreads(fn, start, *block, target)) return true;
         break;
       case TargetKind::kReference:

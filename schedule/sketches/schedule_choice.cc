@@ -18,7 +18,7 @@ class Need {
  public:
   Need(const SymbolicProgram& program, const Target& target) : fn_(program.fn) {
     for (const NestResources& nest : ResourcesOf(program.fn, target))
-      nests_.push_back(target.kind == TargetKind::kCuda ? nest.registers : nest.statements);
+      nests_.push_back(target.kind == TargetKind::kGpu ? nest.registers : nest.statements);
   }
 
   // Returns the largest need of all nests.

@@ -325,7 +325,7 @@ Constraints LimitsOf(const Function& nested, const Target& target, const Decisio
   Function fn = UnnestBlocks(nested);
   Limits limits(fn, start);
   for (const NestResources& nest : ResourcesOf(fn, target)) {
-    if (target.kind == TargetKind::kCuda) AddGpuLimits(nest, target, limits);
+    if (target.kind == TargetKind::kGpu) AddGpuLimits(nest, target, limits);
     if (target.kind == TargetKind::kCpu) {
       limits.Cap(nest.registers, target.vector_registers,
                  fmt::format("nest '{}': at most {} vector registers", nest.name,
@@ -341,7 +341,7 @@ Constraints LimitsOf(const Function& nested, const Target& target, const Decisio
     AddCacheLimits(fn, target, limits);
     AddWasteLimits(fn, limits);
   }
-  if (target.kind == TargetKind::kCuda) {
+  if (target.kind == TargetKind::kGpu) {
     for (Constraint& constraint : AlignmentOf(fn)) {
       limits.Add(constraint.expr, std::move(constraint.why));
     }

@@ -59,7 +59,7 @@ Status ExpectRoom(const NestResources& nest, const Target& target) {
   TCC_RETURN_IF_ERROR(ExpectAtMost(nest, "statements once unrolled",
                                    nest.statements * nest.vthreads, kMaxRunStatements));
   TCC_RETURN_IF_ERROR(ExpectAtMost(nest, "lanes", nest.lanes, kMaxLanes));
-  if (target.kind != TargetKind::kCuda) return OkStatus();
+  if (target.kind != TargetKind::kGpu) return OkStatus();
   TCC_RETURN_IF_ERROR(ExpectAtMost(nest, "threads a block", nest.threads, Target::kMaxThreads));
   TCC_RETURN_IF_ERROR(
       ExpectAtMost(nest, "bytes of shared memory", nest.shared_bytes, target.shared_bytes));
@@ -74,7 +74,7 @@ Status ExpectRoom(const NestResources& nest, const Target& target) {
 }
 
 Status ExpectRunnable(const Function& fn, const Target& target) {
-  if (target.kind == TargetKind::kCuda) {
+  if (target.kind == TargetKind::kGpu) {
     TCC_RETURN_IF_ERROR(ExpectBlocksOutermost(fn.body, nullptr));
     TCC_RETURN_IF_ERROR(ExpectWholeLaunches(fn));
   } else {

@@ -47,7 +47,7 @@ class Ladder {
         sketch_(sketch),
         start_(space.Start(sketch)->point),
         rungs_(RungsOf(points_, start_)),
-        together_(space.target().kind == TargetKind::kCuda ? kGrownTogether : 1) {}
+        together_(space.target().kind == TargetKind::kGpu ? kGrownTogether : 1) {}
 
   std::vector<ExpectedPoint> Climb() {
     size_t combinations = 1;

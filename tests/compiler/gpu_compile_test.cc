@@ -223,7 +223,7 @@ TEST_CASE("the core of attention is one launch", "[compiler][gpu]") {
   return y
 })");
   for (const Target& target : AllTargets()) {
-    if (target.kind != TargetKind::kCuda) continue;
+    if (target.kind != TargetKind::kGpu) continue;
     INFO(target.name);
     GpuProgram program = ProgramOf(MustCompile(graph, TextFor(target.name)));
     REQUIRE(program.kernels.size() == 1);

@@ -40,7 +40,7 @@ struct Machine {
     if (device) return *device;
     std::vector<const Target*> targets;
     for (const Target& target : AllTargets()) {
-      if (target.kind == TargetKind::kCuda) targets.push_back(&target);
+      if (target.kind == TargetKind::kGpu) targets.push_back(&target);
     }
     return *targets[random.Below(targets.size())];
   }

@@ -101,7 +101,7 @@ Status CheckFootprint(const Row& row, const Decisions& decisions, Random& random
 // wrong.
 std::string CheckLaunches(const Row& row, const Decisions& decisions, const Function& lowered,
                           Histogram& histogram) {
-  if (row.target.kind != TargetKind::kCuda) return "";
+  if (row.target.kind != TargetKind::kGpu) return "";
   Target exact = row.target;
   exact.shared_bytes = 0;
   for (const NestResources& nest : row.formulas) {

@@ -27,7 +27,7 @@ void DescribeRunningPoint(std::string text) {
 StatusOr<Target> FindGpuTarget(const std::string& option, const std::string& name) {
   StatusOr<Target> target = FindTarget(name);
   if (!target.ok()) return Annotate(target.status(), option);
-  if (target->kind == TargetKind::kCuda) return target;
+  if (target->kind == TargetKind::kGpu) return target;
   return UsageError("{}: expected a GPU; got '{}'", option, name);
 }
 

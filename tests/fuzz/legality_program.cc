@@ -116,7 +116,7 @@ std::vector<LegalityProgram> ZooLegalityPrograms(const Target& target) {
 }
 
 bool Runs(const LoweredPoint& point, const Target& target) {
-  if (target.kind == TargetKind::kCuda && !point.aligned) return false;
+  if (target.kind == TargetKind::kGpu && !point.aligned) return false;
   return std::all_of(point.marked.begin(), point.marked.end(),
                      [&](const NestFacts& nest) { return Fits(nest, target); });
 }

@@ -68,7 +68,7 @@ Judgement JudgeSharedPlaces(const LegalityProgram& program, const Decisions& dec
 Judgement JudgeLaunch(const LegalityProgram& program, const Decisions& decisions) {
   StatusOr<LoweredPoint> point = LowerAt(program.symbolic, decisions, LoweringDepth::kMarked);
   if (!point.ok()) return {Verdict::kImpossible, "it does not lower"};
-  if (program.target.kind != TargetKind::kCuda) return {};
+  if (program.target.kind != TargetKind::kGpu) return {};
   const int64_t most_shared = DeviceOf(program.target).shared_bytes;
   int64_t shared_bytes = 0;
   for (const NestFacts& nest : point->marked) {
@@ -173,7 +173,7 @@ std::string CapExceeded(const LegalityProgram& program, const Decisions& decisio
   for (int64_t count : point->statements) {
     if (count > kMaxStatements) return "copies of statements";
   }
-  bool gpu = program.target.kind == TargetKind::kCuda;
+  bool gpu = program.target.kind == TargetKind::kGpu;
   for (const NestFacts& nest : point->marked) {
     if (nest.lanes > kMaxLanes) return "lanes";
     if (gpu && nest.vthreads > kMaxVthreads) return "virtual threads";

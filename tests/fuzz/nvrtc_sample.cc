@@ -22,7 +22,7 @@ void NvrtcSample::Check(FuzzResult& result) const {
   // The compiler's front end takes longer for the prelude than for most kernels.
   constexpr size_t kTogether = 10;
   for (const Target& target : AllTargets()) {
-    if (target.kind != TargetKind::kCuda) continue;
+    if (target.kind != TargetKind::kGpu) continue;
     std::vector<Function> fitting;
     for (const Function& fn : lowered_) {
       if (EmitCuda({{fn}}, target).ok()) fitting.push_back(fn);

@@ -135,7 +135,7 @@ class Table {
     }
     if (sketches.empty()) return Fail(task, target, "", "no sketch");
     for (const Sketched& sketch : sketches) {
-      if (target.kind != TargetKind::kCuda) break;
+      if (target.kind != TargetKind::kGpu) break;
       for (const std::string& name : Unbound(sketch.fn)) {
         Fail(task, target, name, "left unbound by sketch '" + sketch.name + "'");
       }

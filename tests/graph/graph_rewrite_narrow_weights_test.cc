@@ -110,7 +110,7 @@ TEST_CASE("few rows read narrow weights from words, with the same results", "[gr
 
 TEST_CASE("a GPU's weights are not brought into words", "[graph][passes]") {
   Graph graph = ProductOf({.name = "blocks of nibbles"});
-  REQUIRE(RunGraphPasses(graph, TargetKind::kCuda).ok());
+  REQUIRE(RunGraphPasses(graph, TargetKind::kGpu).ok());
   for (const Node& node : graph.nodes) CHECK(node.op != OpKind::kMatMulWords);
 }
 

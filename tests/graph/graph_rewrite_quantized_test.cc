@@ -160,7 +160,7 @@ TEST_CASE("products of dequantized operands are integer products on a CPU", "[gr
     Graph plain = GraphOf(c), rewritten = GraphOf(c), elsewhere = GraphOf(c);
     REQUIRE(InferShapes(plain).ok());
     REQUIRE(RunGraphPasses(rewritten, TargetKind::kCpu).ok());
-    REQUIRE(RunGraphPasses(elsewhere, TargetKind::kCuda).ok());
+    REQUIRE(RunGraphPasses(elsewhere, TargetKind::kGpu).ok());
     auto products = [](const Graph& graph) {
       return CountOf(graph, OpKind::kConvInteger) + CountOf(graph, OpKind::kMatMulInteger);
     };

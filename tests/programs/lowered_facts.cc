@@ -357,7 +357,7 @@ bool VectorsAreAligned(const Function& marked) {
 }
 
 bool Fits(const NestFacts& facts, const Target& target) {
-  if (target.kind != TargetKind::kCuda) return true;
+  if (target.kind != TargetKind::kGpu) return true;
   int64_t threads = facts.threads();
   return threads <= Target::kMaxThreads && facts.threads_by_axis[2] <= Target::kMaxThreadsInZ &&
          (threads <= Target::kWarp || threads % Target::kWarp == 0) &&

@@ -17,7 +17,7 @@ int64_t ResultsOf(const std::vector<ThreadLevels>& levels) {
 TEST_CASE("tiles for a GPU grow where that leaves four blocks for each of its multiprocessors",
           "[schedule][tiles]") {
   for (const Target& target : AllTargets()) {
-    if (target.kind != TargetKind::kCuda) continue;
+    if (target.kind != TargetKind::kGpu) continue;
     INFO(target.name);
     CHECK(target.multiprocessors > 0);
     CHECK(BusyBlocks(target) == 4 * target.multiprocessors);

@@ -174,7 +174,7 @@ std::vector<Sketch> GenerateSketches(const Function& fn, const Target& target,
   }
   std::vector<Sketch> done;
   for (auto& [choices, sketch] : complete) done.push_back(std::move(sketch));
-  if (target.kind == TargetKind::kCuda) DropUnfit(fn, target, done);
+  if (target.kind == TargetKind::kGpu) DropUnfit(fn, target, done);
   return done;
 }
 
@@ -185,7 +185,7 @@ Sketch FirstSketch(const Function& fn, const Target& target, std::span<const Ske
   }
   Sketch first = state.sketch();
   // Sizes beyond the limits only make CPU code slow; a GPU refuses to run it.
-  if (target.kind != TargetKind::kCuda || StartWithinLimits(fn, target, first)) return first;
+  if (target.kind != TargetKind::kGpu || StartWithinLimits(fn, target, first)) return first;
   for (Sketch& sketch : GenerateSketches(fn, target, rules)) {
     if (StartWithinLimits(fn, target, sketch)) return std::move(sketch);
   }
@@ -228,7 +228,7 @@ std::span<const SketchRule> SketchRules(const Target& target) {
   switch (target.kind) {
     case TargetKind::kCpu:
       return CpuSketchRules();
-    case TargetKind::kCuda:
+    case TargetKind::kGpu:
       return GpuSketchRules();
     case TargetKind::kReference:
       return {};

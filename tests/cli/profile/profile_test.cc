@@ -35,7 +35,7 @@ struct Network {
   explicit Network(const char* target_name,
                    Graph graph = BuildZoo("dqn", {.small = true}).value()) {
     Target target = FindTarget(target_name).value();
-    bool gpu = target.kind == TargetKind::kCuda;
+    bool gpu = target.kind == TargetKind::kGpu;
     CompileOptions options{.target = target, .threads = 2};
     options.gpu_code = GpuCode::kCudaText;
     StatusOr<Artefact> artefact = CompileGraph(std::move(graph), options);
