@@ -131,7 +131,8 @@ int64_t BlocksPerMultiprocessor(const BlockResources& block, int sm) {
   int64_t shared = RoundUp(block.shared_bytes + row.reserved_bytes, kSharedUnit);
   int64_t blocks = std::min(row.blocks, row.warps / std::max<int64_t>(warps, 1));
   if (warp_registers > 0) {
-    blocks = std::min(blocks, Target::kRegisterFile / warp_registers / std::max<int64_t>(warps, 1));
+    blocks =
+        std::min(blocks, kCudaLimits.register_file / warp_registers / std::max<int64_t>(warps, 1));
   }
   if (shared > 0) blocks = std::min(blocks, row.shared_bytes / shared);
   return blocks;

@@ -64,7 +64,8 @@ Target Gpu(std::string name, int sm, int64_t shared_kib, int64_t multiprocessors
           .kind = TargetKind::kGpu,
           .sm = sm,
           .shared_bytes = shared_kib * kKiB,
-          .multiprocessors = multiprocessors};
+          .multiprocessors = multiprocessors,
+          .limits = kCudaLimits};
 }
 
 const std::vector<Target>& Table() {
@@ -76,6 +77,7 @@ const std::vector<Target>& Table() {
        .vector_registers = NativeVectorBytes() == 64 ? 32 : 16,
        .dots_bytes = NativeDotsBytes(),
        .bf16_speedup = NativeBf16Speedup(),
+       .cheap_masks = NativeVectorBytes() == 64,
        .amx = RequestAmx(),
        .l1_bytes = CacheBytes(_SC_LEVEL1_DCACHE_SIZE, 32 * kKiB),
        .l2_bytes = CacheBytes(_SC_LEVEL2_CACHE_SIZE, 512 * kKiB)},
@@ -93,6 +95,7 @@ const std::vector<Target>& Table() {
        .needed_features = kLevels,
        .vector_bytes = 64,
        .vector_registers = 32,
+       .cheap_masks = true,
        .l1_bytes = 32 * kKiB,
        .l2_bytes = 1024 * kKiB},
       {.name = "reference", .kind = TargetKind::kReference},

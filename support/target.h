@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -10,6 +11,21 @@
 namespace tcc {
 
 enum class TargetKind { kCpu, kGpu, kReference };
+
+// The limits that all devices of one interface share.
+struct GpuLimits {
+  int64_t max_threads = 0;              // per thread block
+  int64_t max_threads_in_z = 0;         // along z; x and y may reach max_threads
+  std::array<int64_t, 3> max_blocks{};  // along x, y, z
+  int64_t registers = 0;                // of 32 bits, per thread
+  int64_t register_file = 0;            // of 32 bits, per thread block
+};
+// CUDA C Programming Guide, compute capabilities 7.5 to 12.1.
+inline constexpr GpuLimits kCudaLimits = {.max_threads = 1024,
+                                          .max_threads_in_z = 64,
+                                          .max_blocks = {(int64_t{1} << 31) - 1, 65535, 65535},
+                                          .registers = 255,
+                                          .register_file = 65536};
 
 // A machine that code is generated for: a row of the table in target.cc. `native` is the CPU that
 // runs tcc.
@@ -27,6 +43,9 @@ struct Target {
   // CPU targets: products that vdpbf16ps adds in the time of one that FMA of f32 adds; 0 without
   // it.
   double bf16_speedup = 0;
+  // CPU targets: masked accesses cost nothing, so that a masked tail beats narrower vectors that
+  // divide.
+  bool cheap_masks = false;
   // CPU targets: AMX multiplies tiles of 16 rows of 64 bytes by tiles of 16 columns, tdpbusd and
   // tdpbf16ps.
   bool amx = false;
@@ -37,16 +56,10 @@ struct Target {
   // The count of the typical device: T4, A100, A10, RTX 4090, H200 (reference: gpu_perf, section
   // 1).
   int64_t multiprocessors = 0;
+  GpuLimits limits = {};  // GPU targets
 
-  // Limits that every CUDA target has.
-  static constexpr int64_t kMaxThreads = 1024;   // per thread block
-  static constexpr int64_t kMaxThreadsInZ = 64;  // along z; x and y may reach kMaxThreads
-  static constexpr int64_t kMaxGridX = (int64_t{1} << 31) - 1;  // blocks
-  static constexpr int64_t kMaxGridYZ = 65535;                  // blocks along y or z
-  static constexpr int64_t kWarp = 32;                          // threads
-  static constexpr int64_t kMaxRegisters = 255;                 // per thread
-  static constexpr int64_t kRegisterFile = 65536;               // per thread block
-  static constexpr int64_t kWidestAccess = 16;                  // bytes of one load or store
+  static constexpr int64_t kWarp = 32;          // threads that share a buffer of scope warp
+  static constexpr int64_t kWidestAccess = 16;  // GPU targets: bytes of one load or store
 
   // Returns the alignment that kernels may expect of a buffer; a part of another buffer must start
   // at a multiple of it.

@@ -48,11 +48,11 @@ Expr ResidentOf(const LaunchWork& launch, const GpuProfile& gpu) {
   const NestResources& needs = launch.resources;
   const MultiprocessorLimits& limits = gpu.limits;
   Expr warps = CeilDivide(needs.threads, Expr(Target::kWarp));
-  Expr registers = MinOf(needs.registers, Expr(Target::kMaxRegisters));
+  Expr registers = MinOf(needs.registers, Expr(kCudaLimits.registers));
   Expr of_warp = RoundedUp(registers * Expr(Target::kWarp), kRegisterUnit);
   Expr shared = RoundedUp(needs.shared_bytes + Expr(limits.reserved_bytes), kSharedUnit);
   Expr resident = MinOf(Expr(limits.blocks), FloorDivide(Expr(limits.warps), warps));
-  resident = MinOf(resident, FloorDivide(Expr(Target::kRegisterFile), of_warp * warps));
+  resident = MinOf(resident, FloorDivide(Expr(kCudaLimits.register_file), of_warp * warps));
   if (!IsConstant(needs.shared_bytes, 0)) {
     // A point may need none.
     Expr some = MaxOf(shared, Expr(kSharedUnit));
@@ -65,7 +65,7 @@ Expr ResidentOf(const LaunchWork& launch, const GpuProfile& gpu) {
 Expr SpillFactor(const LaunchWork& launch, const GpuProfile& gpu) {
   const NestResources& needs = launch.resources;
   Expr threads = MaxOf(Real(needs.threads), Real(Target::kWarp));
-  Expr file = MinOf(Real(Target::kMaxRegisters), Over(Real(Target::kRegisterFile), threads));
+  Expr file = MinOf(Real(kCudaLimits.registers), Over(Real(kCudaLimits.register_file), threads));
   Expr beyond = Over(MaxOf(Real(needs.registers), file), file) - Real(1);
   return Plus(Real(1), Times(Real(gpu.spill), beyond));
 }

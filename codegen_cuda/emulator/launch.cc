@@ -67,15 +67,16 @@ Status CheckShape(const TccKernel& kernel, const LaunchOptions& options) {
   constexpr int64_t kMaxShared = int64_t{227} << 10;
   const Dim3& grid = options.grid;
   const Dim3& block = options.block;
-  if (block.Count() < 1 || block.Count() > Target::kMaxThreads ||
-      block.z > Target::kMaxThreadsInZ) {
+  if (block.Count() < 1 || block.Count() > kCudaLimits.max_threads ||
+      block.z > kCudaLimits.max_threads_in_z) {
     return InvalidInput("a block of {} x {} x {} threads", block.x, block.y, block.z);
   }
   if (block.Count() > kernel.threads) {
     return InvalidInput("a block of {} threads; declared for at most {}", block.Count(),
                         kernel.threads);
   }
-  if (grid.Count() < 1 || grid.x > 0x7fffffffu || grid.y > 65535 || grid.z > 65535) {
+  const auto& [most_x, most_y, most_z] = kCudaLimits.max_blocks;
+  if (grid.Count() < 1 || grid.x > most_x || grid.y > most_y || grid.z > most_z) {
     return InvalidInput("a grid of {} x {} x {} blocks", grid.x, grid.y, grid.z);
   }
   if (options.dynamic_shared_bytes < 0 || options.dynamic_shared_bytes > kMaxShared) {
@@ -151,7 +152,7 @@ Status RunGrid(const Program& program, BlockRunner& runner, const LaunchOptions&
 
 // Returns the stacks, which are made once per host thread: each page that was touched stays.
 StatusOr<const FiberStacks*> Stacks() {
-  static thread_local StatusOr<FiberStacks> stacks = FiberStacks::Make(Target::kMaxThreads);
+  static thread_local StatusOr<FiberStacks> stacks = FiberStacks::Make(kCudaLimits.max_threads);
   if (!stacks.ok()) return stacks.status();
   return &*stacks;
 }

@@ -127,7 +127,7 @@ int64_t SpilledBytes(const Cubin& cubin) {
 // the maximum of registers. Without it ptxas spills a few bytes to make room for another block.
 std::string AskingForOneBlock(std::string text, const Cubin& cubin) {
   for (const KernelResources& kernel : cubin.kernels) {
-    if (SpilledBytes(kernel) == 0 || kernel.registers >= Target::kMaxRegisters) continue;
+    if (SpilledBytes(kernel) == 0 || kernel.registers >= kCudaLimits.registers) continue;
     size_t at = text.find("TCC_KERNEL(" + kernel.kernel + ",");
     if (at != std::string::npos) text.insert(at + std::string_view("TCC_").size(), "ONE_BLOCK_");
   }

@@ -121,7 +121,7 @@ class LaunchFinder {
                          fn_.name, kAxisNames[axis], var->name);
     }
     Interval extent = BoundsOf(grid, {});
-    int64_t most = axis == 0 ? Target::kMaxGridX : Target::kMaxGridYZ;
+    int64_t most = target_.limits.max_blocks[static_cast<size_t>(axis)];
     if (extent.low > most) {
       return Unsupported("kernel '{}' has {} blocks along {}; target '{}' allows {}", fn_.name,
                          extent.low, kAxisNames[axis], target_.name, most);
@@ -182,11 +182,12 @@ class LaunchFinder {
   }
 
   Status CheckLimits(const Launch& launch) {
-    if (launch.Threads() <= Target::kMaxThreads && launch.block[2] <= Target::kMaxThreadsInZ)
+    if (launch.Threads() <= target_.limits.max_threads &&
+        launch.block[2] <= target_.limits.max_threads_in_z)
       return OkStatus();
     return Unsupported("kernel '{}' has {} x {} x {} threads; target '{}' allows {}, {} along z",
                        fn_.name, launch.block[0], launch.block[1], launch.block[2], target_.name,
-                       Target::kMaxThreads, Target::kMaxThreadsInZ);
+                       target_.limits.max_threads, target_.limits.max_threads_in_z);
   }
 
   // Adds the buffers that the launch uses, then all shapes.

@@ -9,8 +9,8 @@ namespace {
 
 // The limits that no device exceeds (CUDA C Programming Guide, compute capabilities 7.5 to 12.1);
 // the loader compares with the device at hand.
-constexpr uint64_t kMaxThreads = Target::kMaxThreads;
-constexpr uint32_t kMaxThreadsInZ = Target::kMaxThreadsInZ;
+constexpr uint64_t kMaxThreads = kCudaLimits.max_threads;
+constexpr uint32_t kMaxThreadsInZ = kCudaLimits.max_threads_in_z;
 constexpr int64_t kMaxStaticSharedBytes = int64_t{48} << 10;
 constexpr int64_t kMaxSharedBytes = int64_t{227} << 10;
 // The most arguments of a launch: 4096 bytes of parameters, 8 each.

@@ -65,24 +65,24 @@ void AddGpuLimits(const NestResources& nest, const Target& target, Limits& limit
   auto why = [&](const std::string& what) {
     return fmt::format("launch '{}': {}", nest.name, what);
   };
-  limits.AtMost(nest.threads, Target::kMaxThreads,
-                why(fmt::format("at most {} threads a block", Target::kMaxThreads)));
-  limits.AtMost(nest.threads_by_axis[2], Target::kMaxThreadsInZ,
-                why(fmt::format("at most {} threads along z", Target::kMaxThreadsInZ)));
+  limits.AtMost(nest.threads, target.limits.max_threads,
+                why(fmt::format("at most {} threads a block", target.limits.max_threads)));
+  limits.AtMost(nest.threads_by_axis[2], target.limits.max_threads_in_z,
+                why(fmt::format("at most {} threads along z", target.limits.max_threads_in_z)));
   Expr warps = SelectOf(nest.threads <= Expr(Target::kWarp), Expr(0),
                         FloorModulo(nest.threads, Expr(Target::kWarp)));
   limits.Add(warps, why("whole warps beyond the first"));
   for (size_t axis : {0, 1, 2}) {
-    int64_t most = axis == 0 ? Target::kMaxGridX : Target::kMaxGridYZ;
+    int64_t most = target.limits.max_blocks[axis];
     limits.AtMost(nest.grid[axis], most,
                   why(fmt::format("at most {} blocks along {}", most, "xyz"[axis])));
   }
   limits.AtMost(nest.shared_bytes, target.shared_bytes,
                 why(fmt::format("at most {} bytes of shared memory", target.shared_bytes)));
-  limits.Cap(nest.registers, Target::kMaxRegisters,
-             why(fmt::format("at most {} registers a thread", Target::kMaxRegisters)));
-  limits.Cap(nest.registers * nest.threads, Target::kRegisterFile,
-             why(fmt::format("at most {} registers a block", Target::kRegisterFile)));
+  limits.Cap(nest.registers, target.limits.registers,
+             why(fmt::format("at most {} registers a thread", target.limits.registers)));
+  limits.Cap(nest.registers * nest.threads, target.limits.register_file,
+             why(fmt::format("at most {} registers a block", target.limits.register_file)));
   limits.AtMost(nest.vthreads, kMaxVthreads,
                 why(fmt::format("at most {} virtual threads", kMaxVthreads)));
   limits.Add(FloorModulo(Expr(Target::kWidestAccess), nest.vector_bytes),

@@ -60,14 +60,15 @@ Status ExpectRoom(const NestResources& nest, const Target& target) {
                                    nest.statements * nest.vthreads, kMaxRunStatements));
   TCC_RETURN_IF_ERROR(ExpectAtMost(nest, "lanes", nest.lanes, kMaxLanes));
   if (target.kind != TargetKind::kGpu) return OkStatus();
-  TCC_RETURN_IF_ERROR(ExpectAtMost(nest, "threads a block", nest.threads, Target::kMaxThreads));
+  TCC_RETURN_IF_ERROR(
+      ExpectAtMost(nest, "threads a block", nest.threads, target.limits.max_threads));
   TCC_RETURN_IF_ERROR(
       ExpectAtMost(nest, "bytes of shared memory", nest.shared_bytes, target.shared_bytes));
-  TCC_RETURN_IF_ERROR(
-      ExpectAtMost(nest, "threads along z", nest.threads_by_axis[2], Target::kMaxThreadsInZ));
+  TCC_RETURN_IF_ERROR(ExpectAtMost(nest, "threads along z", nest.threads_by_axis[2],
+                                   target.limits.max_threads_in_z));
   const char* const kAlong[] = {"blocks along x", "blocks along y", "blocks along z"};
   for (size_t axis : {0, 1, 2}) {
-    int64_t most = axis == 0 ? Target::kMaxGridX : Target::kMaxGridYZ;
+    int64_t most = target.limits.max_blocks[axis];
     TCC_RETURN_IF_ERROR(ExpectAtMost(nest, kAlong[axis], nest.grid[axis], most));
   }
   return OkStatus();

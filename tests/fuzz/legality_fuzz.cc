@@ -87,7 +87,8 @@ bool OverflowsRegisters(const LegalityProgram& program, const Decisions& decisio
       return nest.local_bytes > int64_t{target.vector_registers} * target.vector_bytes;
     }
     int64_t registers = nest.local_bytes / 4;
-    return registers > Target::kMaxRegisters || registers * nest.threads() > Target::kRegisterFile;
+    return registers > target.limits.registers ||
+           registers * nest.threads() > target.limits.register_file;
   });
 }
 

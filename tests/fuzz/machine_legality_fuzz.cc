@@ -31,7 +31,7 @@ bool HasRegisters(const LaunchCode& code) {
   constexpr int64_t kUnit = 8;  // that registers of a thread are given in
   int64_t registers = (code.resources.registers + kUnit - 1) / kUnit * kUnit;
   return code.resources.spill_stores == 0 && code.resources.spill_loads == 0 &&
-         registers * code.launch->Threads() <= Target::kRegisterFile;
+         registers * code.launch->Threads() <= kCudaLimits.register_file;
 }
 
 class MachineJudge {
@@ -179,7 +179,7 @@ std::optional<Candidate> CandidateAt(const LegalityProgram& program, const Decis
 // ptxas a quarter of an hour.
 bool IsNearTheLimit(const Candidate& candidate) {
   return std::all_of(candidate.registers.begin(), candidate.registers.end(),
-                     [](int64_t count) { return count <= 2 * Target::kMaxRegisters; });
+                     [](int64_t count) { return count <= 2 * kCudaLimits.registers; });
 }
 
 // Whether unrolled code is no longer than legal code may be.

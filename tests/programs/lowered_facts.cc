@@ -359,10 +359,13 @@ bool VectorsAreAligned(const Function& marked) {
 bool Fits(const NestFacts& facts, const Target& target) {
   if (target.kind != TargetKind::kGpu) return true;
   int64_t threads = facts.threads();
-  return threads <= Target::kMaxThreads && facts.threads_by_axis[2] <= Target::kMaxThreadsInZ &&
+  return threads <= target.limits.max_threads &&
+         facts.threads_by_axis[2] <= target.limits.max_threads_in_z &&
          (threads <= Target::kWarp || threads % Target::kWarp == 0) &&
-         facts.grid[0] <= Target::kMaxGridX && facts.grid[1] <= Target::kMaxGridYZ &&
-         facts.grid[2] <= Target::kMaxGridYZ && facts.shared_bytes <= target.shared_bytes &&
+         facts.grid[0] <= target.limits.max_blocks[0] &&
+         facts.grid[1] <= target.limits.max_blocks[1] &&
+         facts.grid[2] <= target.limits.max_blocks[2] &&
+         facts.shared_bytes <= target.shared_bytes &&
          Target::kWidestAccess % facts.vector_bytes == 0;
 }
 

@@ -27,7 +27,8 @@ class LongRows {
       : state_(state),
         name_(block.name),
         part_(block.name + ".part"),
-        busy_blocks_(BusyBlocks(target)) {
+        busy_blocks_(BusyBlocks(target)),
+        max_threads_(target.limits.max_threads) {
     for (size_t i : ItersOf(block, IterKind::kSpatial)) results_ *= ExtentOf(block, i);
     for (size_t i : ItersOf(block, IterKind::kReduce)) row_ *= ExtentOf(block, i);
   }
@@ -69,8 +70,7 @@ class LongRows {
 
   bool SpreadParts(const std::vector<LoopRef>& rows) {
     LoopRef parts = OfParts(LevelKey(row_loop_, 0)), chunk = OfParts(LevelKey(row_loop_, 1));
-    Expr threads =
-        state_.Size(LevelKey(chunk, 2), Target::kMaxThreads, PowersOfTwo(32, 1024), kThreads);
+    Expr threads = state_.Size(LevelKey(chunk, 2), max_threads_, PowersOfTwo(32, 1024), kThreads);
     Expr steps = state_.Size(LevelKey(chunk, 1), 8, PowersOfTwo(1, 8), kSteps);
     if (!state_.Try(DecomposeReduction{part_, chunk}) ||
         !state_.Try(Split{chunk, {steps, threads}}) ||
@@ -86,7 +86,7 @@ class LongRows {
   bool AddParts(const std::vector<LoopRef>& rows) {
     LoopRef parts = LevelKey(row_loop_, 0);
     Expr threads =
-        state_.Size(LevelKey(parts, 1), Target::kMaxThreads, PowersOfTwo(32, 1024), kThreads / 2);
+        state_.Size(LevelKey(parts, 1), max_threads_, PowersOfTwo(32, 1024), kThreads / 2);
     return state_.Try(DecomposeReduction{name_, parts}) && state_.Try(Split{parts, {threads}}) &&
            state_.Try(Bind{LevelKey(parts, 1), ForKind::kThreadIdxX}) &&
            BindRows(rows, ForKind::kBlockIdxX);
@@ -104,7 +104,7 @@ class LongRows {
 
   SketchState state_;
   std::string name_, part_;
-  int64_t busy_blocks_, results_ = 1, row_ = 1;
+  int64_t busy_blocks_, max_threads_, results_ = 1, row_ = 1;
   LoopRef row_loop_, lanes_;
 };
 

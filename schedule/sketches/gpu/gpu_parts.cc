@@ -17,7 +17,7 @@ constexpr int64_t kThreads = 128;  // to start from
 LoopRef SpreadOverThreads(SketchState& state, const std::vector<LoopRef>& loops) {
   LoopRef fused = FuseAll(state, loops), threads = LevelKey(fused, 1);
   Domain warps{DomainKind::kMultiples, {Target::kWarp}};
-  state.Do(Split{fused, {state.Size(threads, Target::kMaxThreads, warps, kThreads)}});
+  state.Do(Split{fused, {state.Size(threads, kCudaLimits.max_threads, warps, kThreads)}});
   state.Do(Bind{LevelKey(fused, 0), ForKind::kBlockIdxX});
   state.Do(Bind{threads, ForKind::kThreadIdxX});
   return threads;

@@ -48,7 +48,8 @@ class ThreadRows {
       : state_(state),
         chain_(std::move(chain)),
         between_(between),
-        busy_blocks_(BusyBlocks(target)) {}
+        busy_blocks_(BusyBlocks(target)),
+        max_threads_(target.limits.max_threads) {}
 
   // Returns whether there are elements to keep or to recompute; else both ways are the same.
   bool HasElementsBetween() const { return has_between_; }
@@ -175,7 +176,7 @@ class ThreadRows {
   int64_t ThreadsFor(int64_t vectors) const {
     int64_t all = PowerOfTwoFrom(vectors);
     int64_t least = all_rows_ < busy_blocks_ ? 2 * kThreads : Target::kWarp;
-    int64_t most = all_rows_ < busy_blocks_ ? Target::kMaxThreads : 2 * kThreads;
+    int64_t most = all_rows_ < busy_blocks_ ? max_threads_ : 2 * kThreads;
     int64_t threads = std::clamp(PowerOfTwoFrom(CeilDivision(vectors, kVectors)), least, most);
     return std::max<int64_t>(std::min(threads, all), 2);
   }
@@ -188,7 +189,7 @@ class ThreadRows {
     widest_ = WidestLanes();
     int64_t vectors = CeilDivision(row, widest_);
     int64_t threads = ThreadsFor(vectors);
-    int64_t most = std::clamp<int64_t>(PowerOfTwoFrom(vectors), Target::kWarp, Target::kMaxThreads);
+    int64_t most = std::clamp<int64_t>(PowerOfTwoFrom(vectors), Target::kWarp, max_threads_);
     LoopRef key = chain_.back() + "/row";
     threads_ = state_.Size(LevelKey(key, 1), most, PowersOfTwo(2, most), threads);
     int64_t steps = PowerOfTwoFrom(CeilDivision(vectors, threads));
@@ -280,7 +281,7 @@ class ThreadRows {
   SketchState state_;
   std::vector<std::string> chain_, inlined_;
   Between between_;
-  int64_t busy_blocks_;
+  int64_t busy_blocks_, max_threads_;
   std::vector<LoopRef> rows_;  // of the last block; the innermost is over blocks of rows
   int64_t all_rows_ = 1, last_extent_ = 1, row_bytes_ = 0, widest_ = 1;
   bool has_between_ = false;

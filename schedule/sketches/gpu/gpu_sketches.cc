@@ -155,7 +155,7 @@ std::vector<SketchState> RowRule(const SketchState& state, const Block& block,
 //
 //   blockIdx(s...) { t.0 { threadIdx(t.1) { result += ... } } }
 std::vector<SketchState> CrossThreadRule(const SketchState& state, const Block& block,
-                                         const Target&) {
+                                         const Target& target) {
   std::vector<size_t> spatial = ItersOf(block, IterKind::kSpatial);
   std::vector<size_t> reduce = ItersOf(block, IterKind::kReduce);
   bool fits = IsReduction(block) && !CanBeTiled(block) && !spatial.empty() && !reduce.empty() &&
@@ -163,7 +163,7 @@ std::vector<SketchState> CrossThreadRule(const SketchState& state, const Block& 
   if (!fits) return {};
   SketchState next = state;
   LoopRef loop = BaseKey(block.name, block.iters[reduce.back()]);
-  int64_t most = std::min(ExtentOf(block, reduce.back()), Target::kMaxThreads);
+  int64_t most = std::min(ExtentOf(block, reduce.back()), target.limits.max_threads);
   Expr threads = next.Size(LevelKey(loop, 1), most, {DomainKind::kMultiples, {Target::kWarp}}, 128);
   LoopRef blocks = KeysOf(block, {spatial[0]})[0];
   for (size_t i = 1; i < spatial.size(); ++i) {

@@ -126,7 +126,8 @@ class ThreadTiled {
     int64_t most_vthreads = is_wide ? std::min(extent, kMaxVthreads) : 1;
     std::array<Expr, 5> sizes = {
         Expr(), state_.Size(LevelKey(loop, 1), most_vthreads, {}, start.vthreads),
-        state_.Size(LevelKey(loop, 2), std::min(extent, Target::kMaxThreads), {}, start.threads),
+        state_.Size(LevelKey(loop, 2), std::min(extent, target_.limits.max_threads), {},
+                    start.threads),
         state_.Size(LevelKey(loop, 3), std::min<int64_t>(extent, 16), {}, 1),
         state_.Size(LevelKey(loop, 4), std::min<int64_t>(extent, 16), {}, start.inner)};
     // At least one level of threads is needed.

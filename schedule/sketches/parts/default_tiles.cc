@@ -45,12 +45,6 @@ int64_t CheapestRows(int64_t extent, int64_t registers, int64_t most) {
   return best;
 }
 
-// Returns whether masks cost nothing: full vectors with a masked tail are then faster than narrower
-// vectors that divide the extent.
-bool HasCheapMasks(const Target& target) {
-  return target.vector_bytes >= 64;
-}
-
 // Returns the number of registers of `lanes` that pads the columns least. A single register loads
 // as often as it computes.
 RegisterTile ChoosePadded(int64_t columns, int64_t lanes) {
@@ -74,7 +68,7 @@ RegisterTile ChooseColumns(int64_t columns, int64_t most, const Target& target) 
   // A narrow extent is one vector of that length, whatever it is: 3x3 over 12 columns takes 0.41 of
   // the time in one of 12 lanes that it takes in three of 4.
   if (columns <= most) return {1, 1, std::max<int64_t>(columns, 1)};
-  if (HasCheapMasks(target) || columns % most != 0) return ChoosePadded(columns, most);
+  if (target.cheap_masks || columns % most != 0) return ChoosePadded(columns, most);
   for (int64_t registers : {2, 4, 3, 5}) {
     if (columns % (registers * most) == 0) return {1, registers, most};
   }
@@ -100,7 +94,7 @@ RegisterTile ChooseRegisterTile(int64_t rows, int64_t columns, const Target& tar
   int64_t widest = std::max<int64_t>(target.vector_bytes / WholeBytes(dtype), 1);
   RegisterTile tile = ChooseColumns(columns, widest, target);
   // Beside the sums: a row of the other operand, one number, and a mask that is a vector.
-  bool has_mask = columns % (tile.registers * tile.lanes) != 0 && !HasCheapMasks(target);
+  bool has_mask = columns % (tile.registers * tile.lanes) != 0 && !target.cheap_masks;
   int64_t others = tile.registers + (has_mask ? 2 : 1);
   int64_t most = std::max<int64_t>((target.vector_registers - others) / tile.registers, 1);
   tile.rows = CheapestRows(rows, tile.registers, most);
@@ -112,7 +106,7 @@ RegisterTile ChooseWindowTile(int64_t taps, int64_t rows, int64_t columns, const
   int64_t widest = std::max<int64_t>(target.vector_bytes / WholeBytes(dtype), 1);
   RegisterTile tile{EvenPart(rows, kWindowRows), 1,
                     std::min(std::max<int64_t>(columns, 1), widest)};
-  bool is_masked = columns > widest && HasCheapMasks(target);
+  bool is_masked = columns > widest && target.cheap_masks;
   if (2 * taps + kWindowRows <= target.vector_registers && columns % (2 * widest) == 0) {
     return {EvenPart(rows, kWindowRows / 2), 2, widest};
   }
