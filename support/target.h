@@ -19,13 +19,17 @@ struct GpuLimits {
   std::array<int64_t, 3> max_blocks{};  // along x, y, z
   int64_t registers = 0;                // of 32 bits, per thread
   int64_t register_file = 0;            // of 32 bits, per thread block
+  int64_t default_shared_bytes = 0;     // of a thread block that does not ask for more
+  int64_t max_shared_bytes = 0;         // of a thread block on the device that has most
 };
 // CUDA C Programming Guide, compute capabilities 7.5 to 12.1.
 inline constexpr GpuLimits kCudaLimits = {.max_threads = 1024,
                                           .max_threads_in_z = 64,
                                           .max_blocks = {(int64_t{1} << 31) - 1, 65535, 65535},
                                           .registers = 255,
-                                          .register_file = 65536};
+                                          .register_file = 65536,
+                                          .default_shared_bytes = 48 << 10,
+                                          .max_shared_bytes = 227 << 10};
 
 // A machine that code is generated for: a row of the table in target.cc. `native` is the CPU that
 // runs tcc.

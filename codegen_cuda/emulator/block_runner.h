@@ -12,6 +12,7 @@
 #include "codegen_cuda/emulator/host_interface.h"
 #include "codegen_cuda/emulator/shared_memory.h"
 #include "support/status.h"
+#include "support/target.h"
 
 namespace tcc::emulator {
 
@@ -38,7 +39,7 @@ Dim3 IndexIn(int64_t linear, const Dim3& dims);
 // for others or ends. The runner serves the kernel's calls (host_interface.h) meanwhile.
 class BlockRunner {
  public:
-  static constexpr int kWarp = 32;
+  static constexpr int kWarp = Target::kWarp;
 
   // `host` is the interface that the kernel's text sees. `kernel`, and `arguments` with one per
   // parameter, must outlive the runner.

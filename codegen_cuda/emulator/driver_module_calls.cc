@@ -10,9 +10,6 @@
 namespace tcc::emulator::calls {
 namespace {
 
-// The shared memory that a block may have without cuFuncSetAttribute.
-constexpr int64_t kDefaultSharedBytes = int64_t{48} << 10;
-
 // The blocks per launch that run in every order of their threads; whole models have too many blocks
 // to run them all so.
 constexpr int64_t kBlocksInAllOrders = 4;
@@ -144,8 +141,8 @@ CudaResult cuModuleGetFunction(CudaFunctionHandle* handle, CudaModuleHandle modu
   if (kernel == nullptr) return Fail(kCudaNotFound, "the image has no such kernel");
   std::unique_ptr<KernelFunction>& function = module->functions[name];
   if (function == nullptr) {
-    function =
-        std::make_unique<KernelFunction>(KernelFunction{module, name, kernel, kDefaultSharedBytes});
+    function = std::make_unique<KernelFunction>(
+        KernelFunction{module, name, kernel, kCudaLimits.default_shared_bytes});
   }
   *handle = reinterpret_cast<CudaFunctionHandle>(function.get());
   return kCudaSuccess;

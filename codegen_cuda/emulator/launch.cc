@@ -64,7 +64,6 @@ Status CheckRedZones(const DeviceMemory& memory, const TccKernel& kernel,
 // Checks the limits that all devices share (CUDA C Programming Guide, table of compute
 // capabilities); the code generator checks those that differ.
 Status CheckShape(const TccKernel& kernel, const LaunchOptions& options) {
-  constexpr int64_t kMaxShared = int64_t{227} << 10;
   const Dim3& grid = options.grid;
   const Dim3& block = options.block;
   if (block.Count() < 1 || block.Count() > kCudaLimits.max_threads ||
@@ -79,7 +78,8 @@ Status CheckShape(const TccKernel& kernel, const LaunchOptions& options) {
   if (grid.Count() < 1 || grid.x > most_x || grid.y > most_y || grid.z > most_z) {
     return InvalidInput("a grid of {} x {} x {} blocks", grid.x, grid.y, grid.z);
   }
-  if (options.dynamic_shared_bytes < 0 || options.dynamic_shared_bytes > kMaxShared) {
+  if (options.dynamic_shared_bytes < 0 ||
+      options.dynamic_shared_bytes > kCudaLimits.max_shared_bytes) {
     return InvalidInput("{} bytes of dynamic shared memory", options.dynamic_shared_bytes);
   }
   return OkStatus();

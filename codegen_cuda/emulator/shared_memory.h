@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codegen_cuda/emulator/host_interface.h"
+#include "support/target.h"
 
 namespace tcc::emulator {
 
@@ -21,9 +22,8 @@ inline constexpr std::byte kPoison{0xff};
 // Dynamic shared memory comes first, then the static arrays in the order in which they are met.
 class SharedMemory {
  public:
-  // The shared memory that a block may have without opting in (CUDA C Programming Guide, table of
-  // compute capabilities), which is the limit of static arrays.
-  static constexpr int64_t kStaticBytes = int64_t{48} << 10;
+  // The limit of static arrays.
+  static constexpr int64_t kStaticBytes = kCudaLimits.default_shared_bytes;
 
   explicit SharedMemory(int64_t dynamic_bytes);
 

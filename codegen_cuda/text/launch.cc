@@ -10,9 +10,6 @@
 namespace tcc {
 namespace {
 
-// The shared memory that a thread block may use without asking the driver for more.
-constexpr int64_t kDefaultSharedBytes = 48 * 1024;
-
 constexpr std::string_view kAxisNames[] = {"x", "y", "z"};
 
 class LaunchFinder {
@@ -174,7 +171,7 @@ class LaunchFinder {
     launch.places = PlaceShared(launch.body, launch.shared, sizes, target_.shared_bytes);
     int64_t bytes = launch.places.bytes;
     // Overlapping arrays lie in dynamic shared memory, the one array that the driver provides.
-    bool is_static = bytes <= kDefaultSharedBytes && !launch.places.reused;
+    bool is_static = bytes <= target_.limits.default_shared_bytes && !launch.places.reused;
     (is_static ? launch.launch.static_shared_bytes : launch.launch.dynamic_shared_bytes) = bytes;
     if (bytes <= target_.shared_bytes) return OkStatus();
     return Unsupported("kernel '{}' needs {} bytes of shared memory; target '{}' has {}", fn_.name,

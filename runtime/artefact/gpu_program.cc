@@ -7,12 +7,10 @@
 namespace tcc {
 namespace {
 
-// The limits that no device exceeds (CUDA C Programming Guide, compute capabilities 7.5 to 12.1);
-// the loader compares with the device at hand.
+// The limits that no device exceeds; the loader compares with the device at hand.
 constexpr uint64_t kMaxThreads = kCudaLimits.max_threads;
 constexpr uint32_t kMaxThreadsInZ = kCudaLimits.max_threads_in_z;
-constexpr int64_t kMaxStaticSharedBytes = int64_t{48} << 10;
-constexpr int64_t kMaxSharedBytes = int64_t{227} << 10;
+constexpr int64_t kMaxSharedBytes = kCudaLimits.max_shared_bytes;
 // The most arguments of a launch: 4096 bytes of parameters, 8 each.
 constexpr size_t kMaxArguments = 512;
 
@@ -31,7 +29,7 @@ Status CheckBlock(const GpuLaunch& launch) {
 
 Status CheckShared(const GpuLaunch& launch) {
   const int64_t fixed = launch.static_shared_bytes, more = launch.dynamic_shared_bytes;
-  if (fixed >= 0 && fixed <= kMaxStaticSharedBytes && more >= 0 &&
+  if (fixed >= 0 && fixed <= kCudaLimits.default_shared_bytes && more >= 0 &&
       more <= kMaxSharedBytes - fixed) {
     return OkStatus();
   }

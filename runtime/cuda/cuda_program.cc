@@ -4,13 +4,11 @@
 #include <bit>
 
 #include "runtime/cuda/cuda_device.h"
+#include "support/target.h"
 #include "support/wanted_option.h"
 
 namespace tcc {
 namespace {
-
-// The shared memory that a block may have without asking for more.
-constexpr int64_t kDefaultSharedBytes = int64_t{48} << 10;
 
 // Loads an image. The error ends with the driver's own log, which says why the image does not load.
 StatusOr<CudaModule> LoadImage(const std::shared_ptr<const CudaContext>& context,
@@ -33,7 +31,7 @@ StatusOr<CudaModule> LoadImage(const std::shared_ptr<const CudaContext>& context
 
 Status CheckShared(const CudaDeviceInfo& device, const GpuLaunch& launch) {
   const int64_t bytes = launch.static_shared_bytes + launch.dynamic_shared_bytes;
-  if (bytes <= kDefaultSharedBytes || bytes <= device.shared_bytes) return OkStatus();
+  if (bytes <= kCudaLimits.default_shared_bytes || bytes <= device.shared_bytes) return OkStatus();
   return Missing("a block needs {} bytes of shared memory; {} has {}", bytes, Describe(device),
                  device.shared_bytes);
 }
@@ -107,7 +105,9 @@ Status CudaProgram::FindFunctions() {
                                         modules_[launch.image].get(), launch.symbol.c_str()));
       functions.push_back(function);
       TCC_RETURN_IF_ERROR(Annotate(CheckShared(context_->device(), launch), what));
-      if (launch.static_shared_bytes + launch.dynamic_shared_bytes <= kDefaultSharedBytes) continue;
+      if (launch.static_shared_bytes + launch.dynamic_shared_bytes <=
+          kCudaLimits.default_shared_bytes)
+        continue;
       TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(driver, what, cuFuncSetAttribute, function,
                                         kCudaMostDynamicSharedBytes,
                                         static_cast<int>(launch.dynamic_shared_bytes)));
