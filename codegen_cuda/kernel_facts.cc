@@ -4,22 +4,12 @@
 
 #include <algorithm>
 
+#include "support/device_profile.h"
 #include "support/integer_division.h"
-#include "support/multiprocessor.h"
 #include "support/target.h"
 
 namespace tcc {
 namespace {
-
-int64_t MultiprocessorsOf(int sm) {
-  int64_t count = 0;
-  for (const Target& target : AllTargets()) {
-    if (target.kind != TargetKind::kGpu) continue;
-    count = target.multiprocessors;
-    if (target.sm >= sm) break;
-  }
-  return count;
-}
 
 int64_t SharedBytes(const Launch& launch) {
   return launch.static_shared_bytes + launch.dynamic_shared_bytes;
@@ -125,21 +115,21 @@ double FfmaShare(const SassCounts& counts) {
 }  // namespace
 
 int64_t BlocksPerMultiprocessor(const BlockResources& block, int sm) {
-  const MultiprocessorLimits& row = MultiprocessorLimitsOf(sm);
+  const GpuProfile& gpu = GpuProfileOf(sm);
   int64_t warps = CeilDivision(block.threads, Target::kWarp);
   int64_t warp_registers = RoundUp(block.registers * Target::kWarp, kRegisterUnit);
-  int64_t shared = RoundUp(block.shared_bytes + row.reserved_bytes, kSharedUnit);
-  int64_t blocks = std::min(row.blocks, row.warps / std::max<int64_t>(warps, 1));
+  int64_t shared = RoundUp(block.shared_bytes + gpu.reserved_bytes, kSharedUnit);
+  int64_t blocks = std::min(gpu.blocks, gpu.warps / std::max<int64_t>(warps, 1));
   if (warp_registers > 0) {
     blocks =
         std::min(blocks, kCudaLimits.register_file / warp_registers / std::max<int64_t>(warps, 1));
   }
-  if (shared > 0) blocks = std::min(blocks, row.shared_bytes / shared);
+  if (shared > 0) blocks = std::min(blocks, gpu.shared_bytes / shared);
   return blocks;
 }
 
 double WavesOf(int64_t blocks, const BlockResources& block, int sm) {
-  int64_t at_once = BlocksPerMultiprocessor(block, sm) * MultiprocessorsOf(sm);
+  int64_t at_once = BlocksPerMultiprocessor(block, sm) * GpuProfileOf(sm).multiprocessors;
   return at_once == 0 ? 0 : static_cast<double>(blocks) / static_cast<double>(at_once);
 }
 

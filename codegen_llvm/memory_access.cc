@@ -11,6 +11,7 @@
 #include "codegen_llvm/expr_emitter.h"
 #include "codegen_llvm/llvm_types.h"
 #include "support/check.h"
+#include "support/device_profile.h"
 #include "support/integer_division.h"
 #include "support/storage_types.h"
 
@@ -182,11 +183,11 @@ void ExprEmitter::Annotate(Value* access, const Var& buffer) {
 Value* ExprEmitter::ZeroLine() {
   constexpr const char* kName = "zero_line";
   if (llvm::GlobalVariable* line = state_.module.getNamedGlobal(kName)) return line;
-  auto* type = llvm::ArrayType::get(b_.getInt8Ty(), 64);
+  auto* type = llvm::ArrayType::get(b_.getInt8Ty(), kCacheLineBytes);
   auto* line = new llvm::GlobalVariable(state_.module, type, /*isConstant=*/true,
                                         llvm::GlobalValue::PrivateLinkage,
                                         llvm::ConstantAggregateZero::get(type), kName);
-  line->setAlignment(llvm::Align(64));
+  line->setAlignment(llvm::Align(kCacheLineBytes));
   return line;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "support/amx.h"
+#include "support/device_profile.h"
 
 namespace tcc {
 namespace {
@@ -59,12 +60,13 @@ constexpr size_t kLevel3 = 13;  // the number of features of level 3
 
 constexpr int64_t kKiB = 1024;
 
-Target Gpu(std::string name, int sm, int64_t shared_kib, int64_t multiprocessors) {
+Target Gpu(std::string name, int sm) {
+  const GpuProfile& gpu = GpuProfileOf(sm);
   return {.name = std::move(name),
           .kind = TargetKind::kGpu,
           .sm = sm,
-          .shared_bytes = shared_kib * kKiB,
-          .multiprocessors = multiprocessors,
+          .shared_bytes = gpu.shared_bytes - gpu.reserved_bytes,
+          .multiprocessors = gpu.multiprocessors,
           .limits = kCudaLimits};
 }
 
@@ -99,12 +101,11 @@ const std::vector<Target>& Table() {
        .l1_bytes = 32 * kKiB,
        .l2_bytes = 1024 * kKiB},
       {.name = "reference", .kind = TargetKind::kReference},
-      // Shared memory per block: reference: gpu_perf, section 1.
-      Gpu("sm_75", 75, 64, 40),
-      Gpu("sm_80", 80, 163, 108),
-      Gpu("sm_86", 86, 99, 72),
-      Gpu("sm_89", 89, 99, 128),
-      Gpu("sm_90a", 90, 227, 132),
+      Gpu("sm_75", 75),
+      Gpu("sm_80", 80),
+      Gpu("sm_86", 86),
+      Gpu("sm_89", 89),
+      Gpu("sm_90a", 90),
   };
   return *table;
 }

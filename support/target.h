@@ -55,12 +55,10 @@ struct Target {
   bool amx = false;
   int64_t l1_bytes = 0;  // CPU targets: data caches of one core
   int64_t l2_bytes = 0;
-  int sm = 0;                // CUDA targets: 75, 80, ...
-  int64_t shared_bytes = 0;  // limit of a thread block that opts in to more than the default
-  // The count of the typical device: T4, A100, A10, RTX 4090, H200 (reference: gpu_perf, section
-  // 1).
-  int64_t multiprocessors = 0;
-  GpuLimits limits = {};  // GPU targets
+  int sm = 0;                   // CUDA targets: 75, 80, ...
+  int64_t shared_bytes = 0;     // limit of a thread block that opts in to more than the default
+  int64_t multiprocessors = 0;  // GPU targets: of the typical device
+  GpuLimits limits = {};        // GPU targets
 
   static constexpr int64_t kWarp = 32;          // threads that share a buffer of scope warp
   static constexpr int64_t kWidestAccess = 16;  // GPU targets: bytes of one load or store

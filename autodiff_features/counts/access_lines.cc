@@ -9,6 +9,7 @@
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
 #include "schedule/analysis/registers.h"
+#include "support/device_profile.h"
 
 namespace tcc {
 namespace {
@@ -146,7 +147,7 @@ AccessLines Estimate(const Site& site, const Access& access, const Buffer& buffe
                 BoxOf(access.indices.back(), iters, std::vector<Expr>(iters.size(), Expr(0)),
                       std::vector<Expr>(iters.size(), Expr(1)));
   Expr bytes = BytesOfCells(lines.cells, buffer.dtype());
-  lines.lines = by_row ? MaxOf(Over(bytes, Real(kLineBytes)), Real(1)) : lines.cells;
+  lines.lines = by_row ? MaxOf(Over(bytes, Real(kCacheLineBytes)), Real(1)) : lines.cells;
   lines.exact = false;
   return lines;
 }
@@ -182,10 +183,11 @@ AccessLines LinesOf(const Site& site, const Access& access, const Buffer& buffer
       size_t fastest = LogicalDimension(buffer, order->front());
       stepped.size[fastest] = box->size[fastest];
     }
-    lines.lines = CountLines(StoredDimensions(buffer, stepped), *order, buffer.dtype(), kLineBytes);
+    lines.lines =
+        CountLines(StoredDimensions(buffer, stepped), *order, buffer.dtype(), kCacheLineBytes);
   } else {
     Expr bytes = BytesOfCells(lines.cells, buffer.dtype());
-    lines.lines = MaxOf(Over(bytes, Real(kLineBytes)), Real(1));
+    lines.lines = MaxOf(Over(bytes, Real(kCacheLineBytes)), Real(1));
     lines.exact = false;
   }
   return lines;

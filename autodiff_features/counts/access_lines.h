@@ -8,9 +8,6 @@
 
 namespace tcc {
 
-// The size of a cache line, the unit that moves between caches.
-inline constexpr int64_t kLineBytes = 64;
-
 // The cells and lines that an access of a site touches while loops move, as f64 formulas. A window
 // that starts inside a line may touch one more line per run.
 struct AccessLines {

@@ -114,7 +114,7 @@ NestPrior PriorOf(const NestWork& nest, const NestTraffic& traffic, const Target
   prior.imbalance = Over(Real(settings.threads), prior.busy);
   // A written line is fetched first and leaves again.
   auto bytes = [](const Expr& read, const Expr& written) {
-    return Times(Real(kLineBytes), Plus(read, Times(Real(2), written)));
+    return Times(Real(kCacheLineBytes), Plus(read, Times(Real(2), written)));
   };
   auto rate = [&](const Expr& one, const Expr& all) {
     return settings.threads == 1 ? one : MinOf(Times(one, prior.busy), all);

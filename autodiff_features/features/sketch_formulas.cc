@@ -107,7 +107,7 @@ StatusOr<SketchFormulas> SketchFormulas::Create(const SymbolicProgram& program,
                                                 const Target& target, const CpuProfile& profile,
                                                 const RunSettings& settings) {
   if (target.kind == TargetKind::kGpu) {
-    return CreateForGpu(program, target, GpuProfileOf(target), settings);
+    return CreateForGpu(program, target, GpuProfileOf(target.sm), settings);
   }
   if (target.kind != TargetKind::kCpu) {
     return InvalidInput("target '{}': expected a CPU or a GPU, features of others are not known",

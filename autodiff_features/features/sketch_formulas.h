@@ -36,7 +36,7 @@ Status ExpectCpuLoops(const Function& fn);
 // compiled for many points at once. Programs for a GPU have the prior's seconds and no features.
 class SketchFormulas {
  public:
-  // `profile` describes a CPU; a GPU's is its target's (GpuProfileOf). Error: the target is
+  // `profile` describes a CPU; a GPU's is its architecture's (GpuProfileOf). Error: the target is
   // neither; a loop that the target does not have; a formula that cannot be compiled.
   static StatusOr<SketchFormulas> Create(const SymbolicProgram& program, const Target& target,
                                          const CpuProfile& profile, const RunSettings& settings);

@@ -1,30 +1,12 @@
 #include "autodiff_features/gpu/gpu_prior.h"
 
 #include <algorithm>
-#include <iterator>
 
 #include "autodiff_features/counts/real_formulas.h"
 #include "support/integer_division.h"
 
 namespace tcc {
 namespace {
-
-struct GpuRow {
-  int sm;
-  double hertz;
-  double fma_per_cycle;
-  double mma_per_cycle;
-  double l2_bytes;
-  double l2_rate;
-  double memory_rate;
-};
-
-// T4, A100, A10, RTX 4090, H200: the devices of Target::multiprocessors.
-constexpr GpuRow kRows[] = {
-    {75, 1.59e9, 2, 512, 4e6, 1.27e12, 320e9},   {80, 1.41e9, 2, 1024, 40e6, 4.5e12, 2039e9},
-    {86, 1.71e9, 4, 512, 6e6, 1.8e12, 600e9},    {89, 2.52e9, 4, 256, 72e6, 5e12, 1008e9},
-    {90, 1.83e9, 4, 1024, 50e6, 5.5e12, 4300e9},
-};
 
 constexpr double kOfStep = 12;  // instructions: a barrier, the wait for a copy, addresses
 constexpr double kOfExchange = 12;
@@ -46,17 +28,16 @@ Expr RoundedUp(const Expr& value, int64_t unit) {
 // Returns the number of blocks that are resident on a multiprocessor, at least 1.
 Expr ResidentOf(const LaunchWork& launch, const GpuProfile& gpu) {
   const NestResources& needs = launch.resources;
-  const MultiprocessorLimits& limits = gpu.limits;
   Expr warps = CeilDivide(needs.threads, Expr(Target::kWarp));
   Expr registers = MinOf(needs.registers, Expr(kCudaLimits.registers));
   Expr of_warp = RoundedUp(registers * Expr(Target::kWarp), kRegisterUnit);
-  Expr shared = RoundedUp(needs.shared_bytes + Expr(limits.reserved_bytes), kSharedUnit);
-  Expr resident = MinOf(Expr(limits.blocks), FloorDivide(Expr(limits.warps), warps));
+  Expr shared = RoundedUp(needs.shared_bytes + Expr(gpu.reserved_bytes), kSharedUnit);
+  Expr resident = MinOf(Expr(gpu.blocks), FloorDivide(Expr(gpu.warps), warps));
   resident = MinOf(resident, FloorDivide(Expr(kCudaLimits.register_file), of_warp * warps));
   if (!IsConstant(needs.shared_bytes, 0)) {
     // A point may need none.
     Expr some = MaxOf(shared, Expr(kSharedUnit));
-    resident = MinOf(resident, FloorDivide(Expr(limits.shared_bytes), some));
+    resident = MinOf(resident, FloorDivide(Expr(gpu.shared_bytes), some));
   }
   return MaxOf(resident, Expr(1));
 }
@@ -128,22 +109,6 @@ Expr CyclesAlone(const LaunchWork& launch, const GpuProfile& gpu) {
 }
 
 }  // namespace
-
-GpuProfile GpuProfileOf(const Target& target) {
-  const GpuRow* row = std::find_if(std::begin(kRows), std::end(kRows),
-                                   [&](const GpuRow& r) { return r.sm >= target.sm; });
-  if (row == std::end(kRows)) row = std::prev(std::end(kRows));
-  GpuProfile profile;
-  profile.multiprocessors = std::max<int64_t>(target.multiprocessors, 1);
-  profile.hertz = row->hertz;
-  profile.fma_per_cycle = row->fma_per_cycle;
-  profile.mma_per_cycle = row->mma_per_cycle;
-  profile.l2_bytes = row->l2_bytes;
-  profile.l2_rate = row->l2_rate;
-  profile.memory_rate = row->memory_rate;
-  profile.limits = MultiprocessorLimitsOf(target.sm);
-  return profile;
-}
 
 LaunchPrior PriorOf(const LaunchWork& launch, const GpuProfile& gpu, const RunSettings& settings) {
   Expr blocks = Real(launch.blocks), processors(gpu.multiprocessors);

@@ -10,12 +10,11 @@
 #include "ir/expr/substitute.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
-#include "support/target.h"
+#include "support/device_profile.h"
 
 namespace tcc {
 namespace {
 
-constexpr int64_t kBankBytes = 4;
 constexpr int64_t kSectorsOfPass = kPassBytes / kSectorBytes;
 
 bool HasDivision(const Expr& expr) {

@@ -9,9 +9,6 @@
 // The accesses of the threads of one warp together, as formulas over the free sizes.
 namespace tcc {
 
-inline constexpr int64_t kSectorBytes = 32;  // the unit that moves from L2
-inline constexpr int64_t kPassBytes = 128;   // what shared memory or L1 serves at a time
-
 // Returns the indices of the site's loops that are bound to threads: the innermost one per axis,
 // which rebinds those outside, x first.
 std::vector<size_t> ThreadLoopsOf(const Site& site);

@@ -12,7 +12,7 @@
 #include "ir/expr/substitute.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
-#include "support/target.h"
+#include "support/device_profile.h"
 
 namespace tcc {
 namespace {
@@ -335,7 +335,7 @@ bool HoldsFragments(const Stmt& body, const Var& buffer) {
 }
 
 int64_t RowsPerBank(const LoadMatricesCall& call, const Var& lane) {
-  constexpr int64_t kBankGroups = 8;  // 16 bytes each, in 32 banks
+  constexpr int64_t kBankGroups = kPassBytes / kRowBytes;
   int64_t most = 1;
   int64_t of_row = kRowBytes / call.from.dtype().bytes();
   for (size_t matrix = 0; matrix < call.words.size(); ++matrix) {

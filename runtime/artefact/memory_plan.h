@@ -4,11 +4,13 @@
 #include <span>
 #include <vector>
 
+#include "support/device_profile.h"
+
 // Places buffers with live ranges over a plan in one arena.
 namespace tcc {
 
 // The alignment of buffers: a cache line, which is also the widest vector.
-inline constexpr int64_t kArenaAlignment = 64;
+inline constexpr int64_t kArenaAlignment = kCacheLineBytes;
 
 // A buffer that is live from instruction `first` through `last`, both included.
 struct LiveBuffer {

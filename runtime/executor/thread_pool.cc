@@ -18,12 +18,12 @@
 #include <vector>
 
 #include "runtime/executor/usable_cpus.h"
+#include "support/device_profile.h"
 #include "support/threads.h"
 
 namespace tcc {
 namespace {
 
-constexpr size_t kCacheLine = 64;
 constexpr size_t kMaxThreads = 1024;
 // Parts into which a thread cuts its share: small enough to even out, large enough to be cheap.
 constexpr int64_t kChunksPerShare = 8;
@@ -41,7 +41,7 @@ void Pause() {
 }
 
 // A thread's share of the loop: [next, end) is not taken yet.
-struct alignas(kCacheLine) Share {
+struct alignas(kCacheLineBytes) Share {
   std::atomic<int64_t> next{0};
   int64_t end = 0;
   int64_t chunk = 1;
@@ -202,8 +202,8 @@ struct ThreadPool::State {
   size_t threads = 1;         // that there are; before the first loop
   // By thread where workers are pinned: their CPUs, and the one that they leave to the caller.
   std::vector<int> cpu_of_thread;
-  alignas(kCacheLine) std::atomic<uint64_t> word{0};
-  alignas(kCacheLine) std::atomic<int> sleepers{0};
+  alignas(kCacheLineBytes) std::atomic<uint64_t> word{0};
+  alignas(kCacheLineBytes) std::atomic<int> sleepers{0};
   std::mutex sleep_mutex;
   std::condition_variable wake;
   bool stop = false;  // guarded by sleep_mutex

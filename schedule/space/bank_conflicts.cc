@@ -9,14 +9,12 @@
 #include "ir/expr/substitute.h"
 #include "ir/expr/visitor.h"
 #include "schedule/analysis/loop_tree.h"
+#include "support/device_profile.h"
 #include "support/storage_types.h"
 #include "support/target.h"
 
 namespace tcc {
 namespace {
-
-constexpr int64_t kBanks = 32;
-constexpr int64_t kWordBytes = 4;
 
 Substitution BindingsOf(const Block& block) {
   Substitution bindings;
@@ -72,7 +70,7 @@ std::optional<int64_t> WarpPasses(const Function& fn, const std::string& block,
     if (rest > 0) break;  // fewer threads than a warp has
     std::optional<int64_t> cell = EvaluateInt(*offset, at);
     if (!cell) return std::nullopt;
-    int64_t word = *cell * WholeBytes(buffer.dtype()) / kWordBytes;
+    int64_t word = *cell * WholeBytes(buffer.dtype()) / kBankBytes;
     words[static_cast<size_t>(word % kBanks)].insert(word);
   }
   size_t most = 1;

@@ -9,11 +9,12 @@
 #include "ir/text/printer.h"
 #include "schedule/analysis/guard.h"
 #include "schedule/analysis/placement.h"
+#include "support/device_profile.h"
 
 namespace tcc {
 namespace {
 
-constexpr int64_t kCacheLineBits = 64 * 8;
+constexpr int64_t kCacheLineBits = 8 * kCacheLineBytes;
 // Each one is an instruction.
 constexpr int64_t kMaxLines = 64;
 

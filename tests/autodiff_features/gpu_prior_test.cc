@@ -72,7 +72,7 @@ Function SquareMatmul(int64_t extent) {
 
 // ln seconds of the tile sketch of a product of matrices at the given sizes, all others 1.
 double LnSecondsAt(const Function& fn, const Decisions& sizes,
-                   const GpuProfile& gpu = GpuProfileOf(Gpu())) {
+                   const GpuProfile& gpu = GpuProfileOf(Gpu().sm)) {
   for (const Sketch& sketch : GenerateSketches(fn, Gpu())) {
     if (sketch.name != "tile") continue;
     SymbolicProgram program = ProgramOf(fn, Gpu(), sketch);
@@ -99,7 +99,7 @@ TEST_CASE("Every prediction for a GPU is finite at legal points, and no shorter 
   ForEachSketch([](const Sampled& sampled) {
     for (const char* name : {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90a"}) {
       INFO(name);
-      GpuProfile gpu = GpuProfileOf(*FindTarget(name));
+      GpuProfile gpu = GpuProfileOf(FindTarget(name)->sm);
       for (double ln_seconds : sampled.LnSeconds(gpu)) {
         CHECK(std::isfinite(ln_seconds));
         CHECK(ln_seconds >= std::log(gpu.launch_seconds));
@@ -121,7 +121,7 @@ TEST_CASE("Accesses of a GPU's sketches have boxes", "[autodiff_features]") {
 
 TEST_CASE("More multiprocessors never make a kernel slower", "[autodiff_features]") {
   ForEachSketch([](const Sampled& sampled) {
-    GpuProfile gpu = GpuProfileOf(Gpu());
+    GpuProfile gpu = GpuProfileOf(Gpu().sm);
     gpu.multiprocessors = 1;
     std::vector<double> before = sampled.LnSeconds(gpu);
     for (int64_t count : {2, 4, 16, 128, 1024}) {
@@ -136,7 +136,7 @@ TEST_CASE("More multiprocessors never make a kernel slower", "[autodiff_features
 TEST_CASE("Higher rates of a GPU never make a kernel slower, longer latencies never faster",
           "[autodiff_features]") {
   ForEachSketch([](const Sampled& sampled) {
-    GpuProfile gpu = GpuProfileOf(Gpu());
+    GpuProfile gpu = GpuProfileOf(Gpu().sm);
     std::vector<double> before = sampled.LnSeconds(gpu);
     for (double GpuProfile::* rate :
          {&GpuProfile::hertz, &GpuProfile::issued_per_cycle, &GpuProfile::fma_per_cycle,
@@ -172,7 +172,7 @@ TEST_CASE("Twice the extent is never faster at the same sizes", "[autodiff_featu
       Sampled doubled = sampled;
       doubled.fn = MatmulFunction(large.rows, large.columns, large.depth);
       doubled.program = Instantiate(doubled.fn, sketch.trace).value();
-      GpuProfile gpu = GpuProfileOf(Gpu());
+      GpuProfile gpu = GpuProfileOf(Gpu().sm);
       CheckNeverSlower(doubled.LnSeconds(gpu), sampled.LnSeconds(gpu));
     }
   }
@@ -209,7 +209,7 @@ TEST_CASE("One block is slower than as many as there are multiprocessors", "[aut
 
 TEST_CASE("A loop that its instruction cache cannot hold is slower", "[autodiff_features]") {
   Function fn = SquareMatmul(1024);
-  GpuProfile boundless = GpuProfileOf(Gpu());
+  GpuProfile boundless = GpuProfileOf(Gpu().sm);
   boundless.cached_instructions = 1e9;
   Decisions small = {{"mm.i.2", 16}, {"mm.i.4", 4}, {"mm.j.2", 16},
                      {"mm.j.4", 4},  {"mm.k.2", 4}, {"mm.k.0.stages", 3}};

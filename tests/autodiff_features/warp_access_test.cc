@@ -10,6 +10,7 @@
 #include "schedule/analysis/registers.h"
 #include "schedule/sketches/parts/sketch.h"
 #include "schedule/space/space.h"
+#include "support/device_profile.h"
 #include "tests/programs/product_function.h"
 #include "tests/programs/spike_programs.h"
 

@@ -17,6 +17,7 @@
 #include "schedule/steps/reorder.h"
 #include "schedule/steps/split.h"
 #include "schedule/steps/transform_layout.h"
+#include "support/device_profile.h"
 #include "support/integer_division.h"
 #include "support/storage_types.h"
 
@@ -51,8 +52,6 @@ bool IsColumnwise(const Block& block, size_t column) {
   for (const Access& read : ReadsOf(block)) all = all && Uses(read, block.iters[column].var);
   return all;
 }
-
-constexpr int64_t kCacheLine = 64;
 
 // The number of tiles of rows that must read a panel before its copy costs less than the shorter
 // strides save.
@@ -122,7 +121,7 @@ bool CopyIntoPanels(SketchState& state, const PanelOperand& operand, const Panel
     if (dim == rank) continue;
     outer.push_back(dim == operand.dim || dim == along ? LevelKey(key(dim), 0) : key(dim));
   }
-  int64_t line = kCacheLine / WholeBytes(operand.buffer.dtype());
+  int64_t line = kCacheLineBytes / WholeBytes(operand.buffer.dtype());
   next.Do(Split{key(operand.dim), {copy.registers, copy.lanes}});
   next.Do(Split{key(along), {line}});
   std::vector<LoopRef> order = outer;

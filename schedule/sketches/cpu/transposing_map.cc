@@ -15,13 +15,13 @@
 #include "schedule/steps/re_index.h"
 #include "schedule/steps/reorder.h"
 #include "schedule/steps/split.h"
+#include "support/device_profile.h"
 #include "support/storage_types.h"
 
 namespace tcc {
 namespace {
 
 constexpr int64_t kWidest = 16;
-constexpr int64_t kLineBytes = 64;
 constexpr int64_t kColumns = 8;
 constexpr int64_t kCostlyCalls = 2;
 
@@ -36,7 +36,7 @@ struct TileSize {
 TileSize ChooseTile(const Block& block, DType dtype, const Target& target) {
   int64_t calls = 0;
   PreOrderExprs(block.body, [&](const Expr& expr) { calls += expr.as<Call>() != nullptr; });
-  int64_t line = std::min<int64_t>(kLineBytes / WholeBytes(dtype), kWidest);
+  int64_t line = std::min<int64_t>(kCacheLineBytes / WholeBytes(dtype), kWidest);
   if (calls < kCostlyCalls || target.FloatLanes() <= kColumns) return {line, kColumns};
   return {std::min(line, kColumns), target.FloatLanes()};
 }

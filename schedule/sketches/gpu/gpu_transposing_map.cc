@@ -14,21 +14,19 @@
 #include "schedule/steps/reorder.h"
 #include "schedule/steps/split.h"
 #include "schedule/steps/storage_align.h"
+#include "support/device_profile.h"
 
 namespace tcc {
 namespace {
 
-// A bank of shared memory is a word wide.
-constexpr int64_t kWordBytes = 4;
 // The initial sizes of a tile: lines of the operand by as many columns, a warp's elements per row
 // of the result, and rows of threads.
-constexpr int64_t kLineBytes = 128;
 constexpr int64_t kMaxLine = 64;
 constexpr int64_t kThreadRows = 8;
 constexpr int64_t kMaxRowsOfThread = 16;
 
 int64_t CellsOfWord(DType dtype) {
-  return std::max<int64_t>(kWordBytes / dtype.bytes(), 1);
+  return std::max<int64_t>(kBankBytes / dtype.bytes(), 1);
 }
 
 class TransposingTile {
@@ -68,7 +66,7 @@ class TransposingTile {
 
   void SplitTile(const LoopRef& rows, const LoopRef& columns) {
     int64_t height = ExtentOf(block_, row_), width = ExtentOf(block_, Last());
-    int64_t line = std::min(kLineBytes / operands_[0].dtype.bytes(), kMaxLine);
+    int64_t line = std::min(kPassBytes / operands_[0].dtype.bytes(), kMaxLine);
     int64_t of_thread = std::max<int64_t>(line / kThreadRows, 1);
     Expr inner = state_.Size(LevelKey(rows, 1), std::min(height, kMaxRowsOfThread),
                              PowersOfTwo(1, kMaxRowsOfThread), of_thread);

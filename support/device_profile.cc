@@ -1,0 +1,46 @@
+#include "support/device_profile.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace tcc {
+namespace {
+
+constexpr int64_t kKiB = 1024;
+
+// T4, A100, A10, RTX 4090, H200.
+constexpr GpuProfile kGpus[] = {
+    // sm, multiprocessors, clock, multiply-adds, on tensor cores, L2, its rate, memory's rate;
+    // warps, blocks, shared memory, what of it is reserved per block
+    {75, 40, 1.59e9, 2, 512, 4e6, 1.27e12, 320e9, 32, 16, 64 * kKiB, 0},
+    {80, 108, 1.41e9, 2, 1024, 40e6, 4.5e12, 2039e9, 64, 32, 164 * kKiB, kKiB},
+    {86, 72, 1.71e9, 4, 512, 6e6, 1.8e12, 600e9, 48, 16, 100 * kKiB, kKiB},
+    {89, 128, 2.52e9, 4, 256, 72e6, 5e12, 1008e9, 48, 24, 100 * kKiB, kKiB},
+    {90, 132, 1.83e9, 4, 1024, 50e6, 5.5e12, 4300e9, 64, 32, 228 * kKiB, kKiB},
+};
+
+}  // namespace
+
+const std::vector<CpuConstantRow>& CpuConstantRows() {
+  static const std::vector<CpuConstantRow>& rows = *new std::vector<CpuConstantRow>{
+#define TCC_CPU_CONSTANT(name, start, meaning, source) {#name, meaning, &CpuProfile::name},
+      TCC_CPU_CONSTANTS(TCC_CPU_CONSTANT)
+#undef TCC_CPU_CONSTANT
+  };
+  return rows;
+}
+
+CpuProfile ProfileOf(const Target& target) {
+  CpuProfile profile;
+  if (target.l1_bytes > 0) profile.l1_bytes = static_cast<double>(target.l1_bytes);
+  if (target.l2_bytes > 0) profile.l2_bytes = static_cast<double>(target.l2_bytes);
+  return profile;
+}
+
+const GpuProfile& GpuProfileOf(int sm) {
+  const GpuProfile* row = std::find_if(std::begin(kGpus), std::end(kGpus),
+                                       [&](const GpuProfile& gpu) { return gpu.sm >= sm; });
+  return row == std::end(kGpus) ? *std::prev(std::end(kGpus)) : *row;
+}
+
+}  // namespace tcc
