@@ -14,11 +14,12 @@
 #include "ir/expr/substitute.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
+#include "support/amx.h"
 
 namespace tcc {
 namespace {
 
-constexpr int64_t kRows = 16, kColumns = 16, kWordBytes = 4;
+constexpr int64_t kWordBytes = 4;
 
 // An access of the innermost statement: its index is first + sum strides[l] * loops[l].
 struct StridedAccess {
@@ -125,8 +126,8 @@ class RegionFinder {
         place = AsConstant(Simplify(sum.first - other.first));
         if (!place) return false;
       }
-      for (int64_t i = 0; i < kRows * kColumns; ++i) {
-        int64_t cell = *place + i / kColumns * sum.stride + i % kColumns;
+      for (int64_t i = 0; i < kAmxTile * kAmxTile; ++i) {
+        int64_t cell = *place + i / kAmxTile * sum.stride + i % kAmxTile;
         if (!cells.insert({buffer, cell}).second) return false;
       }
       if (read_.contains(buffer)) return false;
@@ -147,8 +148,8 @@ llvm::GlobalVariable* Configuration(llvm::Module& module) {
   if (llvm::GlobalVariable* known = module.getNamedGlobal(kName)) return known;
   std::array<uint8_t, 64> bytes = {1};
   for (size_t tile = 0; tile < 8; ++tile) {
-    bytes[16 + 2 * tile] = kColumns * kWordBytes;
-    bytes[48 + tile] = kRows;
+    bytes[16 + 2 * tile] = kAmxTile * kWordBytes;
+    bytes[48 + tile] = kAmxTile;
   }
   llvm::Constant* value = llvm::ConstantDataArray::get(module.getContext(), bytes);
   auto* made = new llvm::GlobalVariable(module, value->getType(), /*isConstant=*/true,
@@ -166,7 +167,7 @@ std::optional<TileDot> ReadTileDot(const IntrinsicCall& call) {
   Stmt at = call.body;
   for (;;) {
     if (const auto* loop = at.as<For>()) {
-      if (AsConstant(loop->extent) != kRows) return std::nullopt;
+      if (AsConstant(loop->extent) != kAmxTile) return std::nullopt;
       loops.push_back(loop->var);
       at = loop->body;
     } else if (const auto* guard = at.as<If>(); guard && !guard->else_body) {

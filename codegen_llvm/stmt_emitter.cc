@@ -9,6 +9,7 @@
 #include "codegen_llvm/parallel_loop.h"
 #include "ir/expr/visitor.h"
 #include "runtime/artefact/kernel_abi.h"
+#include "runtime/artefact/memory_plan.h"
 #include "support/check.h"
 #include "support/storage_types.h"
 
@@ -215,7 +216,7 @@ void StmtEmitter::EmitWorkspace(const Allocate& allocate, Value* elements) {
   Value* context = RuntimeEntry(state_, offsetof(TccRuntime, context));
   Value* alloc = RuntimeEntry(state_, offsetof(TccRuntime, alloc));
   // No bytes at all are still a success.
-  bytes = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, bytes, b_.getInt64(64));
+  bytes = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, bytes, b_.getInt64(kArenaAlignment));
   llvm::CallInst* memory = b_.CreateCall(signature, alloc, {context, bytes});
   memory->addRetAttr(llvm::Attribute::NoAlias);
 
@@ -225,7 +226,7 @@ void StmtEmitter::EmitWorkspace(const Allocate& allocate, Value* elements) {
   b_.SetInsertPoint(out_of_memory);
   EmitOutOfMemory();
   Continue(allocated);
-  b_.CreateAlignmentAssumption(state_.function->getDataLayout(), memory, 64);
+  b_.CreateAlignmentAssumption(state_.function->getDataLayout(), memory, kArenaAlignment);
   state_.buffers[allocate.buffer.var.operator->()] = {
       .pointer = memory, .elements = LeastElements(allocate.buffer, state_.bounds)};
   workspaces_.push_back(memory);

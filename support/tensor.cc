@@ -8,6 +8,8 @@
 #include <new>
 
 #include "support/check.h"
+#include "support/device_profile.h"
+#include "support/integer_division.h"
 #include "support/storage_types.h"
 
 namespace tcc {
@@ -72,11 +74,11 @@ void WriteAt(Tensor& tensor, int64_t index, T value) {
 
 // Makes a tensor that the caller fills; the bytes that alignment adds are zero.
 Tensor MakeEmptyTensor(DType dtype, std::vector<int64_t> shape) {
-  constexpr std::align_val_t kAlignment{64};
+  constexpr std::align_val_t kAlignment{kCacheLineBytes};
   StatusOr<int64_t> size = ByteCount(dtype, shape);
   TCC_CHECK(size.ok()) << Message(size.status());
   // An empty tensor has an address too.
-  const size_t rounded = std::max<size_t>((static_cast<size_t>(*size) + 63) / 64 * 64, 64);
+  const size_t rounded = RoundUp(std::max<size_t>(static_cast<size_t>(*size), 1), kCacheLineBytes);
   std::shared_ptr<const void> memory(::operator new(rounded, kAlignment),
                                      [](void* start) { ::operator delete(start, kAlignment); });
   auto* start = static_cast<uint8_t*>(const_cast<void*>(memory.get()));

@@ -5,12 +5,11 @@
 #include "ir/expr/combiner.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/interval.h"
+#include "support/amx.h"
 #include "support/integer_division.h"
 
 namespace tcc {
 namespace {
-
-constexpr int64_t kTile = 16;
 
 // A sum of dots of words, and its axes that become multiples of a tile.
 struct TileProduct {
@@ -30,7 +29,8 @@ bool IsIndex(const Load& load, const Var& var) {
 
 // The share of a tile's rows that are results.
 double Share(int64_t extent) {
-  return static_cast<double>(extent) / static_cast<double>(CeilDivision(extent, kTile) * kTile);
+  return static_cast<double>(extent) /
+         static_cast<double>(CeilDivision(extent, kAmxTile) * kAmxTile);
 }
 
 // Returns the spatial axis that the weight lacks with the least rows in vain, the last of several.
@@ -94,11 +94,11 @@ double CyclesOfTiles(const ComputeExpr& stage, const TileProduct& product) {
   double tiles = 1, dots = 1;
   for (const Axis& axis : stage.axes) {
     bool is_tiled = axis.var == product.row || axis.var == product.column;
-    tiles *= static_cast<double>(CeilDivision(*AsConstant(axis.extent), is_tiled ? kTile : 1));
+    tiles *= static_cast<double>(CeilDivision(*AsConstant(axis.extent), is_tiled ? kAmxTile : 1));
   }
   for (const Axis& axis : stage.reduce_axes) {
     bool is_tiled = axis.var == product.word;
-    dots *= static_cast<double>(CeilDivision(*AsConstant(axis.extent), is_tiled ? kTile : 1));
+    dots *= static_cast<double>(CeilDivision(*AsConstant(axis.extent), is_tiled ? kAmxTile : 1));
   }
   return tiles * (kTileCycles + dots * kDotCycles);
 }
@@ -147,7 +147,7 @@ class TileProgram {
     bool grows =
         axis.var == product_.row || axis.var == product_.column || axis.var == product_.word;
     int64_t extent = *AsConstant(axis.extent);
-    if (grows) extent = CeilDivision(extent, kTile) * kTile;
+    if (grows) extent = CeilDivision(extent, kAmxTile) * kAmxTile;
     axis.extent = Expr(extent);
     bounds_[axis.var] = {0, extent - 1};
   }

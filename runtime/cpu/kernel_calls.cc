@@ -7,13 +7,14 @@
 #include <new>
 #include <vector>
 
+#include "runtime/artefact/memory_plan.h"
 #include "support/check.h"
 #include "support/integer_division.h"
 
 namespace tcc {
 namespace {
 
-constexpr size_t kAlignment = 64;
+constexpr size_t kAlignment = kArenaAlignment;
 constexpr size_t kFirstBlockBytes = 256 << 10;
 
 struct FreeMemory {

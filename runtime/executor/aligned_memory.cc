@@ -6,12 +6,13 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "runtime/artefact/memory_plan.h"
 #include "runtime/executor/available_memory.h"
+#include "support/integer_division.h"
 
 namespace tcc {
 namespace {
 
-constexpr int64_t kHugePage = 2 << 20;
 // Up to here a mapping of its own costs more than clearing.
 constexpr int64_t kSmallBytes = 64 << 10;
 
@@ -22,8 +23,9 @@ Status NoMemory(int64_t bytes, const std::string& what) {
 
 StatusOr<std::shared_ptr<uint8_t>> SmallMemory(int64_t bytes, const std::string& what) {
   // An empty tensor has an address too.
-  const size_t size = std::max<size_t>((static_cast<size_t>(bytes) + 63) / 64 * 64, 64);
-  std::shared_ptr<uint8_t> memory(static_cast<uint8_t*>(std::aligned_alloc(64, size)), std::free);
+  const auto size = static_cast<size_t>(RoundUp(std::max<int64_t>(bytes, 1), kArenaAlignment));
+  std::shared_ptr<uint8_t> memory(static_cast<uint8_t*>(std::aligned_alloc(kArenaAlignment, size)),
+                                  std::free);
   if (memory == nullptr) return NoMemory(bytes, what);
   std::memset(memory.get(), 0, size);
   return memory;
@@ -38,7 +40,7 @@ StatusOr<std::shared_ptr<uint8_t>> AllocateMemory(int64_t bytes, const std::stri
   void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return NoMemory(bytes, what);
   // Fewer TLB misses; the system may say no.
-  if (bytes >= 2 * kHugePage) ::madvise(memory, size, MADV_HUGEPAGE);
+  if (bytes >= kMinHugeBytes) ::madvise(memory, size, MADV_HUGEPAGE);
   return std::shared_ptr<uint8_t>(static_cast<uint8_t*>(memory),
                                   [size](uint8_t* start) { ::munmap(start, size); });
 }

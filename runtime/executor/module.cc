@@ -26,7 +26,6 @@ StatusOr<DeviceRow> FindDevice(const std::string& name, std::span<const DeviceRo
       name, fmt::join(known, ", "));
 }
 
-constexpr size_t kMinHugeBytes = 4 << 20;
 constexpr size_t kChunkBytes = 4 << 20;
 // Present pages behind the weights. The last panel of packed weights may be read beyond its end
 // under masks that are all false; where no page is there, that costs hundreds of cycles each time.

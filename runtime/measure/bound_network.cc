@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "runtime/artefact/memory_plan.h"
 #include "runtime/executor/aligned_memory.h"
 #include "runtime/executor/binding.h"
 #include "runtime/measure/kernel_operands.h"
@@ -22,9 +23,9 @@ constexpr std::string_view kDevice = "skeleton";
 // often, or as seldom, as they will in the network that is shipped.
 class PreparedMemory {
  public:
-  // Zeroed memory at a multiple of 64, until this ends.
+  // Zeroed memory at a multiple of kArenaAlignment, until this ends.
   StatusOr<uint8_t*> Take(int64_t bytes) {
-    bytes = RoundUp(bytes, kAlignment);
+    bytes = RoundUp(bytes, kArenaAlignment);
     if (bytes > left_) {
       int64_t piece = std::max(bytes, kPiece);
       TCC_ASSIGN_OR_RETURN(pieces_.emplace_back(), AllocateMemory(piece, "prepared constants"));
@@ -36,7 +37,6 @@ class PreparedMemory {
   }
 
  private:
-  static constexpr int64_t kAlignment = 64;
   static constexpr int64_t kPiece = int64_t{32} << 20;
   std::vector<std::shared_ptr<uint8_t>> pieces_;
   uint8_t* next_ = nullptr;

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <limits>
 
+#include "runtime/artefact/memory_plan.h"
 #include "runtime/executor/aligned_memory.h"
 #include "support/check.h"
 #include "support/integer_division.h"
@@ -18,14 +19,13 @@
 namespace tcc {
 namespace {
 
-constexpr size_t kAlignment = 64;
+constexpr size_t kAlignment = kArenaAlignment;
 constexpr size_t kPatternBytes = 64;
 constexpr uint8_t kPattern = 0xa5;
 // Cache lines between the starts of neighbouring slots: odd, and far enough that a kernel's reads
 // of one operand and its writes to another do not meet at the same offset in a page.
 constexpr size_t kSlotLines = 5;
 constexpr size_t kSlots = 12;
-constexpr size_t kHugePage = size_t{2} << 20;
 
 constexpr float kLimit = 1.73F;  // of uniform values whose deviation is 1: sqrt(3)
 
@@ -41,7 +41,7 @@ StatusOr<Pages> MapPages(size_t bytes, const std::string& what) {
     return absl::ResourceExhaustedError(
         fmt::format("no memory for {}, which takes {} bytes", what, bytes));
   }
-  if (bytes >= 2 * kHugePage) ::madvise(memory, bytes, MADV_HUGEPAGE);
+  if (bytes >= kMinHugeBytes) ::madvise(memory, bytes, MADV_HUGEPAGE);
   return Pages(static_cast<uint8_t*>(memory), Unmap{bytes});
 }
 

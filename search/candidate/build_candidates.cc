@@ -5,6 +5,7 @@
 #include "ir/simplify/simplify.h"
 #include "runtime/artefact/artefact.h"
 #include "runtime/artefact/artefact_device.h"
+#include "runtime/artefact/memory_plan.h"
 #include "runtime/cpu/cpu_features.h"
 #include "schedule/space/runnable_schedule.h"
 #include "support/check.h"
@@ -15,8 +16,6 @@
 
 namespace tcc {
 namespace {
-
-constexpr int64_t kAlignment = 64;  // of buffers in the arena, bytes
 
 // A parameter as callers hold it: one row of all elements that its layout spans.
 StatusOr<TensorInfo> OperandInfo(const Buffer& param, size_t index) {
@@ -52,7 +51,7 @@ void AddCalls(const LoweredKernel& kernel, size_t params, Artefact& artefact) {
   int64_t arena = 0;
   for (const PrepareStages& prepare : kernel.prepare) {
     plan.buffers.push_back({.kind = BufferKind::kArena, .offset = arena, .bytes = prepare.bytes});
-    arena += RoundUp(prepare.bytes, kAlignment);
+    arena += RoundUp(prepare.bytes, kArenaAlignment);
   }
   plan.arena_bytes = arena;
   for (size_t p = 0; p < kernel.prepare.size(); ++p) {
