@@ -1,6 +1,5 @@
 #include "lower/pipeline.h"
 
-#include "ir/analysis/nested_blocks.h"
 #include "ir/analysis/privatize.h"
 #include "ir/analysis/verifier.h"
 #include "ir/expr/visitor.h"
@@ -37,8 +36,6 @@ Function MarkLowered(const Function& fn) {
 constexpr Pass kPipeline[] = {
     // name                run              holds after it                     why here
     {"simplify", SimplifyAll, "sizes are plain numbers", "schedules leave raw algebra"},
-    {"unnest_blocks", UnnestBlocks, "no block stands in a block",
-     "all that follows takes a block for a leaf of the loops round it"},
     {"drop_predicates", DropPredicates, "no guard is redundant", "blocks still know their domains"},
     {"reduce_across_threads", ReduceAcrossThreads, "no loop over threads feeds a reduction",
      "threads are bound; what it adds needs barriers"},

@@ -182,9 +182,9 @@ bool Site::FeedsReduction(size_t part) const {
   return false;
 }
 
-std::vector<NestSites> SitesOf(const Function& unnested) {
+std::vector<NestSites> SitesOf(const Function& fn) {
   std::vector<NestSites> nests;
-  for (const RootNest& root : RootNestsOf(unnested)) {
+  for (const RootNest& root : RootNestsOf(fn)) {
     NestSites& nest = nests.emplace_back();
     nest.name = root.name;
     nest.stmt = root.stmt;
@@ -193,7 +193,7 @@ std::vector<NestSites> SitesOf(const Function& unnested) {
   }
   for (size_t n = nests.size(); n-- > 0;) {
     std::vector<NestSites> later(nests.begin() + static_cast<ptrdiff_t>(n) + 1, nests.end());
-    nests[n].runs_when_linked = FeedsLinkTimeAlone(unnested, nests[n], later);
+    nests[n].runs_when_linked = FeedsLinkTimeAlone(fn, nests[n], later);
   }
   return nests;
 }

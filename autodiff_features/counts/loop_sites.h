@@ -46,8 +46,8 @@ struct NestSites {
   bool runs_when_linked = false;  // it prepares constants; no run of the kernel executes it
 };
 
-// Returns the nests of a function (kTensor or kScheduled) without nested blocks, in order. Expects
-// a function as steps leave it: simplified, fused loops not split.
-std::vector<NestSites> SitesOf(const Function& unnested);
+// Returns the nests of a function (kTensor or kScheduled) in order. Expects a function as steps
+// leave it: simplified, fused loops not split.
+std::vector<NestSites> SitesOf(const Function& fn);
 
 }  // namespace tcc

@@ -6,7 +6,6 @@
 
 #include "autodiff_features/counts/real_formulas.h"
 #include "ir/analysis/accesses.h"
-#include "ir/analysis/nested_blocks.h"
 #include "ir/expr/compare.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
@@ -190,19 +189,18 @@ Expr CountPrefetches(const Stmt& stmt, const Expr& times) {
 }  // namespace
 
 std::vector<NestWork> WorkOf(const Function& fn, const Target& target) {
-  Function plain = UnnestBlocks(fn);
-  std::vector<NestSites> nests = SitesOf(plain);
-  std::vector<NestResources> resources = ResourcesOf(plain, target);
+  std::vector<NestSites> nests = SitesOf(fn);
+  std::vector<NestResources> resources = ResourcesOf(fn, target);
   std::vector<NestWork> result;
   for (size_t n = 0; n < nests.size(); ++n) {
     if (nests[n].runs_when_linked) continue;
     NestWork& work = result.emplace_back();
     work.name = nests[n].name;
     work.resources = resources[n];
-    work.bytes = Real(Simplify(BytesTouchedBy(plain, nests[n].stmt)));
+    work.bytes = Real(Simplify(BytesTouchedBy(fn, nests[n].stmt)));
     work.forks = CountForks(nests[n].stmt, Real(1));
     work.prefetched = CountPrefetches(nests[n].stmt, Real(1));
-    NestCounter counter(plain, target, nests[n].stmt);
+    NestCounter counter(fn, target, nests[n].stmt);
     for (Site& site : nests[n].sites) work.sites.push_back(counter.Count(std::move(site)));
     work.main = MainOf(work.sites);
   }

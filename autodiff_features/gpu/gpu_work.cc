@@ -7,7 +7,6 @@
 #include "autodiff_features/counts/real_formulas.h"
 #include "ir/analysis/accesses.h"
 #include "ir/analysis/affine.h"
-#include "ir/analysis/nested_blocks.h"
 #include "ir/expr/compare.h"
 #include "ir/expr/layout.h"
 #include "ir/expr/visitor.h"
@@ -321,9 +320,8 @@ class LaunchCounter {
 }  // namespace
 
 std::vector<LaunchWork> LaunchesOf(const Function& fn, const Target& target) {
-  Function plain = UnnestBlocks(fn);
-  std::vector<NestSites> nests = SitesOf(plain);
-  std::vector<NestResources> resources = ResourcesOf(plain, target);
+  std::vector<NestSites> nests = SitesOf(fn);
+  std::vector<NestResources> resources = ResourcesOf(fn, target);
   std::vector<LaunchWork> launches;
   for (size_t n = 0; n < nests.size(); ++n) {
     if (nests[n].runs_when_linked) continue;
@@ -332,7 +330,7 @@ std::vector<LaunchWork> LaunchesOf(const Function& fn, const Target& target) {
     launch.resources = resources[n];
     launch.blocks = BlocksOf(resources[n]);
     launch.warps = Real(CeilDivide(resources[n].threads, Expr(Target::kWarp)));
-    LaunchCounter counter(plain, nests[n].stmt, launch);
+    LaunchCounter counter(fn, nests[n].stmt, launch);
     for (Site& site : nests[n].sites) launch.sites.push_back(counter.Count(std::move(site)));
   }
   return launches;

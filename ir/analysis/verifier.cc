@@ -258,7 +258,8 @@ class Verifier {
     if (lowered()) {
       return Error("a reduction by '{}' stands in a lowered function", reduce.combiner->name);
     }
-    if (!in_block_) return Error("a reduction by '{}' stands in no block", reduce.combiner->name);
+    if (block_name_.empty())
+      return Error("a reduction by '{}' stands in no block", reduce.combiner->name);
     for (const Access& output : reduce.outputs) {
       TCC_RETURN_IF_ERROR(CheckWrite(output.buffer, output.indices));
       TCC_RETURN_IF_ERROR(CheckAll(output.indices));
@@ -306,19 +307,16 @@ class Verifier {
   Status CheckStmt(const Block& block) {
     if (lowered()) return Error("block '{}' stands in a lowered function", block.name);
     if (block.name.empty()) return Error("a block has no name{}", Where());
+    if (!block_name_.empty()) {
+      return Error("block '{}' stands in block '{}'", block.name, block_name_);
+    }
     if (!blocks_.insert(block.name).second) return Error("two blocks are named '{}'", block.name);
     for (const IterVar& iter : block.iters) TCC_RETURN_IF_ERROR(CheckIter(block, iter));
     for (const LoopGuard& guard : block.guards) {
       TCC_RETURN_IF_ERROR(Check(guard.value));
       TCC_RETURN_IF_ERROR(Check(guard.extent));
     }
-    // Blocks may be nested; variables hidden by the outer one stay hidden.
-    auto hidden = hidden_;
-    auto reduce_vars = reduce_vars_;
-    std::string outer = block_name_;
-    bool was_in_block = in_block_;
     for (const For* loop : loops_) hidden_.insert(loop->var.get());
-    in_block_ = true;
     block_name_ = block.name;
     for (const IterVar& iter : block.iters) {
       TCC_RETURN_IF_ERROR(Define(iter.var));
@@ -329,10 +327,9 @@ class Verifier {
     TCC_RETURN_IF_ERROR(Check(block.predicate));
     TCC_RETURN_IF_ERROR(Check(block.body));
     for (const IterVar& iter : block.iters) Leave(iter.var);
-    hidden_ = std::move(hidden);
-    reduce_vars_ = std::move(reduce_vars);
-    in_block_ = was_in_block;
-    block_name_ = std::move(outer);
+    hidden_.clear();
+    reduce_vars_.clear();
+    block_name_.clear();
     return OkStatus();
   }
 
@@ -394,8 +391,8 @@ class Verifier {
   }
 
   Status CheckStmt(const Barrier&) {
-    if (conditions_ > 0 || in_block_) return Error("a barrier stands under a condition{}", Where());
-    return OkStatus();
+    bool conditional = conditions_ > 0 || !block_name_.empty();
+    return conditional ? Error("a barrier stands under a condition{}", Where()) : OkStatus();
   }
 
   Status CheckStmt(const AsyncCopy& copy) {
@@ -424,8 +421,7 @@ class Verifier {
   std::vector<const For*> loops_;
   std::vector<Var> reduce_vars_;
   Bounds bounds_;
-  std::string block_name_;
-  bool in_block_ = false;
+  std::string block_name_;  // of the current block; empty outside
   int conditions_ = 0;
 };
 

@@ -179,7 +179,7 @@ struct LoopGuard {
 // A unit of work that schedules move. Its instance exists iff every iteration variable is in its
 // domain and every guard holds; then a reduction's init happens (see Reduce), then, where
 // `predicate` (a bool over the iteration variables) holds, the body. The body reads the iteration
-// variables, no loop variable.
+// variables, no loop variable, and holds no block.
 struct Block final : StmtNode {
   static constexpr StmtKind kKind = StmtKind::kBlock;
   Block(std::string name, std::vector<IterVar> iters, std::vector<LoopGuard> guards, Expr predicate,

@@ -4,7 +4,6 @@
 #include <unordered_map>
 
 #include "ir/analysis/accesses.h"
-#include "ir/analysis/nested_blocks.h"
 #include "ir/expr/layout.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
@@ -92,8 +91,7 @@ Expr BytesTouchedBy(const Function& fn, const Stmt& stmt) {
   return bytes;
 }
 
-StatusOr<Expr> FootprintInside(const Function& nested, const LoopRef& loop) {
-  Function fn = UnnestBlocks(nested);
+StatusOr<Expr> FootprintInside(const Function& fn, const LoopRef& loop) {
   TCC_ASSIGN_OR_RETURN(Path path, FindLoop(fn, loop));
   return BytesTouchedBy(fn, LoopAt(path)->body);
 }

@@ -6,11 +6,11 @@
 
 namespace tcc {
 
-// Returns the bytes of memory that `stmt`, part of a function without nested blocks, touches while
-// its loops run. Each buffer counts with a box of cells (region.h), at most its whole shape;
-// several accesses of one box count once. A buffer that is allocated inside `stmt`, or an index
-// that is not affine in the loops inside, counts with the whole window. Local buffers whose loops
-// are all unrolled become registers and are counted all the same: they are few.
+// Returns the bytes of memory that `stmt` touches while its loops run. Each buffer counts with a
+// box of cells (region.h), at most its whole shape; several accesses of one box count once. A
+// buffer that is allocated inside `stmt`, or an index that is not affine in the loops inside,
+// counts with the whole window. Local buffers whose loops are all unrolled become registers and are
+// counted all the same: they are few.
 Expr BytesTouchedBy(const Function& fn, const Stmt& stmt);
 
 // Returns the bytes that one iteration of `loop` touches. Error: no such loop.

@@ -8,7 +8,7 @@
 // Checks of loops, buffers and block guards that several steps share.
 namespace tcc {
 
-// Appends `guard` to every outermost block in `stmt`.
+// Appends `guard` to every block in `stmt`.
 Stmt AddGuard(const Stmt& stmt, const LoopGuard& guard);
 
 // Refuses a loop that is not serial: "split: loop 'mm/k' is bound to threadIdx.x; expected a serial

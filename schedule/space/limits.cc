@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "ir/analysis/accesses.h"
-#include "ir/analysis/nested_blocks.h"
 #include "ir/expr/evaluate.h"
 #include "ir/expr/layout.h"
 #include "ir/expr/substitute.h"
@@ -320,9 +319,8 @@ Constraints AlignmentOf(const Function& fn) {
 
 }  // namespace
 
-Constraints LimitsOf(const Function& nested, const Target& target, const Decisions& start) {
+Constraints LimitsOf(const Function& fn, const Target& target, const Decisions& start) {
   if (target.kind == TargetKind::kReference) return {};
-  Function fn = UnnestBlocks(nested);
   Limits limits(fn, start);
   for (const NestResources& nest : ResourcesOf(fn, target)) {
     if (target.kind == TargetKind::kGpu) AddGpuLimits(nest, target, limits);

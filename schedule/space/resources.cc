@@ -4,7 +4,6 @@
 
 #include "ir/analysis/accesses.h"
 #include "ir/analysis/cross_thread.h"
-#include "ir/analysis/nested_blocks.h"
 #include "ir/analysis/privatize.h"
 #include "ir/expr/compare.h"
 #include "ir/expr/layout.h"
@@ -427,9 +426,8 @@ std::vector<RootNest> RootNestsOf(const Function& fn) {
 
 std::vector<NestResources> ResourcesOf(const Function& fn, const Target& target) {
   std::vector<NestResources> results;
-  Function plain = UnnestBlocks(fn);
-  for (const RootNest& nest : RootNestsOf(plain)) {
-    results.push_back(NestMeter(plain, target).Measure(nest));
+  for (const RootNest& nest : RootNestsOf(fn)) {
+    results.push_back(NestMeter(fn, target).Measure(nest));
   }
   return results;
 }

@@ -16,8 +16,7 @@ struct RootNest {
   std::string name;  // of the block that its outermost loop belongs to
   Stmt stmt;
 };
-// Returns the nests of a function without nested blocks (UnnestBlocks), in order, except those that
-// have no work.
+// Returns the nests of a function in order, except those that have no work.
 std::vector<RootNest> RootNestsOf(const Function& fn);
 
 // The resources of one nest at the root of a function; on a GPU a nest is one launch.

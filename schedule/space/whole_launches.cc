@@ -5,7 +5,6 @@
 
 #include "ir/analysis/accesses.h"
 #include "ir/analysis/cross_thread.h"
-#include "ir/analysis/nested_blocks.h"
 #include "ir/analysis/privatize.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
@@ -192,9 +191,8 @@ Status ExpectAtRoot(const Stmt& stmt, const std::vector<Buffer>& global) {
 
 }  // namespace
 
-Status ExpectWholeLaunches(const Function& nested) {
-  if (!FindInside(nested.body, IsHardware)) return OkStatus();
-  Function fn = UnnestBlocks(nested);
+Status ExpectWholeLaunches(const Function& fn) {
+  if (!FindInside(fn.body, IsHardware)) return OkStatus();
   std::vector<Buffer> global = DeclaredBuffers(fn);
   std::erase_if(global, [](const Buffer& buffer) { return !IsSeenByAll(buffer); });
   return ExpectAtRoot(fn.body, global);

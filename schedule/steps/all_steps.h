@@ -1,6 +1,5 @@
 #pragma once
 
-#include "schedule/steps/blockize.h"
 #include "schedule/steps/cache.h"
 #include "schedule/steps/compute_at.h"
 #include "schedule/steps/compute_inline.h"

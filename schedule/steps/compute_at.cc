@@ -1,7 +1,6 @@
 #include "schedule/steps/compute_at.h"
 
 #include "ir/analysis/accesses.h"
-#include "ir/analysis/nested_blocks.h"
 #include "ir/expr/compare.h"
 #include "ir/expr/visitor.h"
 #include "schedule/analysis/guard.h"
@@ -34,9 +33,8 @@ Status ExpectReadableOrigin(const Block& block, const Var& buffer, const Box& bo
 }
 
 // The hull of what the blocks under `loop` read of `buffer`; the writer's own reads do not count.
-StatusOr<Box> RegionRead(const Function& nested, const Buffer& buffer, const std::string& writer,
+StatusOr<Box> RegionRead(const Function& fn, const Buffer& buffer, const std::string& writer,
                          const LoopRef& loop) {
-  Function fn = UnnestBlocks(nested);
   std::optional<Box> region;
   auto reads = [&](const Block& block) { return block.name != writer && Reads(block, buffer.var); };
   for (const Path& path : PathsOf(fn, reads)) {

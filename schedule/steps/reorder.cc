@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <set>
 
-#include "ir/analysis/nested_blocks.h"
 #include "schedule/analysis/guard.h"
 #include "schedule/analysis/reduction_nest.h"
 #include "support/check.h"
@@ -120,7 +119,7 @@ StatusOr<Constraints> CheckReorder(const Function& fn, const Reorder& step) {
     return InvalidInput("reorder: the loops from '{}' to '{}' are not one perfectly nested chain",
                         step.loops.front(), step.loops.back());
   }
-  if (reduces && OutermostBlocksOf(chain.back()->body).size() > 1) {
+  if (reduces && BlocksOf(chain.back()->body).size() > 1) {
     return InvalidInput(
         "reorder: a loop of a reduction would change places with loops round several "
         "blocks; expected one block below '{}'",

@@ -5,13 +5,11 @@
 #include <algorithm>
 #include <charconv>
 
-#include "ir/analysis/nested_blocks.h"
 #include "ir/expr/compare.h"
 #include "ir/expr/visitor.h"
 #include "ir/text/parser.h"
 #include "ir/text/printer.h"
 #include "schedule/steps/all_steps.h"
-#include "schedule/steps/inside_block.h"
 
 namespace tcc {
 namespace {
@@ -221,7 +219,9 @@ T ReadStep(FieldReader& reader) {
   return step;
 }
 
-StatusOr<Constraints> CheckPlain(const Function& fn, const Step& step) {
+}  // namespace
+
+StatusOr<Constraints> Check(const Function& fn, const Step& step) {
   switch (step.kind()) {
 #define TCC_STEP_CHECK(type, name) \
   case StepKind::k##type:          \
@@ -230,16 +230,6 @@ StatusOr<Constraints> CheckPlain(const Function& fn, const Step& step) {
 #undef TCC_STEP_CHECK
   }
   __builtin_unreachable();
-}
-
-}  // namespace
-
-StatusOr<Constraints> Check(const Function& fn, const Step& step) {
-  if (!HasNestedBlocks(fn.body)) return CheckPlain(fn, step);
-  TCC_RETURN_IF_ERROR(ExpectWholeBlocks(fn, step));
-  TCC_RETURN_IF_ERROR(CheckPlain(fn, step).status());
-  // The step's effect inside nested blocks is checked with all bindings in view.
-  return CheckPlain(UnnestBlocks(fn), UnnestedStep(fn, step));
 }
 
 Function Apply(const Function& fn, const Step& step) {

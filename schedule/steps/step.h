@@ -42,7 +42,6 @@ namespace tcc {
   X(RollingBuffer, "rolling_buffer")                \
   X(Prefetch, "prefetch")                           \
   X(SoftwarePipeline, "pipeline")                   \
-  X(Blockize, "blockize")                           \
   X(Tensorize, "tensorize")
 
 #define TCC_STEP_KIND(step, name) k##step,

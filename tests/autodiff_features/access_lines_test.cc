@@ -2,7 +2,6 @@
 
 #include <catch2/catch.hpp>
 
-#include "ir/analysis/nested_blocks.h"
 #include "ir/expr/evaluate.h"
 #include "ir/text/parser.h"
 #include "schedule/analysis/registers.h"
@@ -26,7 +25,7 @@ Function Scheduled(const Function& fn, const std::string& steps) {
   INFO(steps);
   INFO(program.status());
   REQUIRE(program.ok());
-  return UnnestBlocks(program->fn);
+  return program->fn;
 }
 
 double ValueOf(const Expr& formula) {

@@ -2,7 +2,6 @@
 
 #include <catch2/catch.hpp>
 
-#include "ir/analysis/nested_blocks.h"
 #include "ir/expr/evaluate.h"
 #include "ir/text/parser.h"
 #include "schedule/sketches/parts/sketch.h"
@@ -52,7 +51,7 @@ std::vector<double> NumbersOf(const InstanceCounts& counts, const ScalarAssignme
 
 std::vector<Site> AllSites(const Function& fn) {
   std::vector<Site> sites;
-  for (const NestSites& nest : SitesOf(UnnestBlocks(fn))) {
+  for (const NestSites& nest : SitesOf(fn)) {
     sites.insert(sites.end(), nest.sites.begin(), nest.sites.end());
   }
   return sites;
@@ -85,8 +84,7 @@ void CompareSite(const Site& site, const CountedRuns& truth, const ScalarAssignm
 // Returns whether the point was small enough to be compared.
 bool ComparePoint(const SymbolicProgram& program, const std::vector<Site>& sites,
                   const SearchSpace& space, const Point& point, Tally& tally) {
-  Function known =
-      Substitute(UnnestBlocks(program.fn), ToSubstitution(program.fn, space.ToDecisions(point)));
+  Function known = Substitute(program.fn, ToSubstitution(program.fn, space.ToDecisions(point)));
   std::optional<std::map<std::string, CountedRuns>> runs = CountRuns(known, kMaxIterations);
   if (!runs) return false;
   ScalarAssignment values = ValuesAt(program, point);

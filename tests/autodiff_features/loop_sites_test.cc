@@ -4,7 +4,6 @@
 
 #include "autodiff_features/counts/instance_counts.h"
 #include "autodiff_features/cpu/nest_work.h"
-#include "ir/analysis/nested_blocks.h"
 #include "ir/expr/evaluate.h"
 #include "ir/text/parser.h"
 #include "schedule/space/trace.h"
@@ -19,7 +18,7 @@ Function Scheduled(const Function& fn, const std::string& steps) {
   INFO(steps);
   INFO(program.status());
   REQUIRE(program.ok());
-  return UnnestBlocks(program->fn);
+  return program->fn;
 }
 
 Site SiteOf(const Function& fn, const std::string& block) {
@@ -181,7 +180,7 @@ TEST_CASE("An unrolled loop of a reduction makes a chain", "[autodiff_features]"
 
 TEST_CASE("Nests that prepare constants run when the kernel is linked", "[autodiff_features]") {
   Function plain = ScaledConstants();
-  CHECK(NestsOf(UnnestBlocks(plain)) == "u b");
+  CHECK(NestsOf(plain) == "u b");
   CHECK(NestsOf(Scheduled(plain, "prepack u")) == "(u) b");
   CHECK(NestsOf(Scheduled(plain, "cache_read U [b] global U_s\nprepack u\nprepack U_s")) ==
         "(u) (U_s) b");

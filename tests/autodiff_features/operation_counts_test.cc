@@ -2,7 +2,6 @@
 
 #include <catch2/catch.hpp>
 
-#include "ir/analysis/nested_blocks.h"
 #include "ir/text/parser.h"
 #include "schedule/space/trace.h"
 #include "tests/programs/spike_programs.h"
@@ -44,7 +43,7 @@ OperationCounts AfterSteps(const Function& fn, const std::string& steps) {
   StatusOr<SymbolicProgram> program = Instantiate(fn, ParseTrace(steps).value());
   INFO(program.status());
   REQUIRE(program.ok());
-  return OperationsOf(SitesOf(UnnestBlocks(program->fn))[0].sites[0]);
+  return OperationsOf(SitesOf(program->fn)[0].sites[0]);
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "ir/analysis/nested_blocks.h"
 #include "ir/expr/evaluate.h"
 #include "ir/expr/layout.h"
 #include "ir/expr/substitute.h"
@@ -131,8 +130,7 @@ TEST_CASE("Sectors of a warp are those that its threads touch one by one", "[aut
       points.push_back(space.ToPoint(sketch.start));
       for (const Point& point : points) {
         INFO("sketch " << sketch.name);
-        Function concrete =
-            UnnestBlocks(Instantiate(fn, sketch.trace, space.ToDecisions(point)).value().fn);
+        Function concrete = Instantiate(fn, sketch.trace, space.ToDecisions(point)).value().fn;
         for (const NestSites& nest : SitesOf(concrete)) {
           for (const Site& site : nest.sites) {
             for (const Access& access : AccessesOf(*site.block)) {

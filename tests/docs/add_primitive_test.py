@@ -5,7 +5,7 @@ from page import main
 from patched_sources import PatchedSources
 
 # What sees the table of steps and is in the tests of one.
-USERS = ["schedule/steps/step.cc", "schedule/space/overflow.cc", "schedule/steps/inside_block.cc", "schedule/space/trace.cc",
+USERS = ["schedule/steps/step.cc", "schedule/space/overflow.cc", "schedule/space/trace.cc",
          "tests/programs/point_check.cc", "tests/programs/spike_programs.cc",
          "tests/schedule/step_check.cc"]
 

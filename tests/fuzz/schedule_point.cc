@@ -1,6 +1,5 @@
 #include "tests/fuzz/schedule_point.h"
 
-#include "ir/analysis/nested_blocks.h"
 #include "ir/expr/evaluate.h"
 #include "ir/simplify/simplify.h"
 #include "schedule/space/limits.h"
@@ -40,7 +39,7 @@ class Size {
   Size(const SymbolicProgram& program, const PointLimits& limits)
       : program_(program),
         limits_(limits),
-        issued_(IssuedInstances(UnnestBlocks(program.fn.body))),
+        issued_(IssuedInstances(program.fn.body)),
         copies_(CopiedStatements(program.fn)) {}
 
   bool IsSmall(const Decisions& decisions) const {

@@ -126,6 +126,12 @@ TEST_CASE("loop keys and block names are unique and not empty", "[ir][verifier]"
   CheckRefused(by_hand::Make({}, Loop(sum.i, 4, Leaf("", {}, Nothing()))), "a block has no name");
 }
 
+TEST_CASE("a block inside a block is refused", "[ir][verifier]") {
+  RowSum sum;
+  CheckRefused(sum.With(Leaf("outer", {}, Leaf("inner", {}, Nothing()))),
+               "block 'inner' stands in block 'outer'");
+}
+
 TEST_CASE("there is one index a dimension", "[ir][verifier]") {
   RowSum sum;
   Stmt leaf = Leaf("rows", {sum.vi, sum.vk}, SumInto(sum.c, {sum.vi.var}, At(sum.a, {sum.vi.var})));

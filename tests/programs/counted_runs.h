@@ -21,8 +21,8 @@ struct CountedRuns {
   std::vector<int64_t> starts = {};
 };
 
-// Runs the loops of a scheduled function of known sizes without nested blocks; the result is by
-// block. nullopt: more than `most` iterations.
+// Runs the loops of a scheduled function of known sizes; the result is by block. nullopt: more than
+// `most` iterations.
 std::optional<std::map<std::string, CountedRuns>> CountRuns(const Function& fn, int64_t most);
 
 // Places in memory that one access of a leaf block touches in a whole run. Windows of a buffer that

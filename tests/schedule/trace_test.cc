@@ -49,7 +49,6 @@ rfactor_tile core core/t.0 direct shared core_p
 rolling_buffer T 1
 prefetch mm A mm/i mm/k 2
 pipeline mm/k u pipelined_async
-blockize mm/i.1 mm_o
 tensorize mm/j outer_product
 )";
 
@@ -121,7 +120,6 @@ TEST_CASE("a trace that is read as it was printed is the same, and no other is",
       "rolling_buffer T 0",
       "prefetch mm A mm/i mm/k 3",
       "pipeline mm/k u pipelined",
-      "blockize mm/i.1 mm_p",
       "tensorize mm/j outer_sum",
   };
   std::vector<std::string> lines = absl::StrSplit(text, '\n', absl::SkipEmpty());
