@@ -151,7 +151,7 @@ bool FeedsUnsharedAxis(const For& loop, const Block& block) {
 
 Status ExpectSharedAxes(const char* step, const Block& block) {
   if (UnsharedAxes(block).empty()) return OkStatus();
-  return InvalidInput("{}: block '{}' updates outputs of different axes; decompose_tuple it first",
+  return InvalidInput("{}: block '{}' updates outputs of different axes; rfactor_tile it first",
                       step, block.name);
 }
 

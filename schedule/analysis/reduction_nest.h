@@ -2,8 +2,8 @@
 
 #include "schedule/analysis/loop_tree.h"
 
-// The queries and edits that the steps on reductions (DecomposeReduction, RFactor, DecomposeTuple,
-// RFactorTile) share.
+// The queries and edits that the steps on reductions (DecomposeReduction, RFactor, RFactorTile)
+// share.
 namespace tcc {
 
 // The role of a loop for a block: which kinds of the block's variables it feeds. A loop that feeds
@@ -43,13 +43,13 @@ bool Indexes(const Access& access, const Var& iter);
 // Returns the spatial variables that some outputs of a tuple have and others lack: in attention,
 // (m[i], l[i], acc[i, d]) differ in d. The meaning of such a reduction is its loops run in the
 // order of kTensor, spatial loops outermost: every value of d repeats the updates of m and l.
-// DecomposeTuple and RFactorTile give it a form whose loops may move.
+// RFactorTile gives it a form whose loops may move.
 std::vector<Var> UnsharedAxes(const Block& block);
 bool IsUnshared(const Block& block, const IterVar& iter);
 // Returns whether the binding of a variable of UnsharedAxes uses the loop.
 bool FeedsUnsharedAxis(const For& loop, const Block& block);
 // Refuses a tuple with unshared axes: "step: block 'core' updates outputs of different axes;
-// decompose_tuple it first".
+// rfactor_tile it first".
 Status ExpectSharedAxes(const char* step, const Block& block);
 
 // Returns the block that only sets the outputs of a decomposed reduction to the identities,

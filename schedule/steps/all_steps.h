@@ -4,7 +4,6 @@
 #include "schedule/steps/compute_at.h"
 #include "schedule/steps/compute_inline.h"
 #include "schedule/steps/decompose_reduction.h"
-#include "schedule/steps/decompose_tuple.h"
 #include "schedule/steps/fuse.h"
 #include "schedule/steps/loop_kind.h"
 #include "schedule/steps/pad.h"

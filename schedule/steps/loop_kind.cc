@@ -54,7 +54,7 @@ Status CheckSpatial(const char* step, const Function& fn, const LoopRef& loop, F
     if (!FeedsUnsharedAxis(*LoopAt(path), *block)) continue;
     return InvalidInput(
         "{}: loop '{}' feeds an axis that some outputs of block '{}' lack; "
-        "decompose_tuple it first",
+        "rfactor_tile it first",
         step, loop, block->name);
   }
   return OkStatus();

@@ -43,7 +43,7 @@ struct Bind {
 // Refused: a loop that is not serial; for all but Unroll and Partition, a loop that feeds a
 // reduction, unless that becomes a reduction across threads (the only block in its loops, all of
 // which feed only reduce variables, and under no vthread), or a loop that feeds an axis that some
-// outputs of a tuple lack (DecomposeTuple); Vectorize of a loop that holds another bound loop or a
+// outputs of a tuple lack (RFactorTile); Vectorize of a loop that holds another bound loop or a
 // serial loop's allocation; Bind to a kind that is no hardware index, or to a threadIdx or vthread
 // if the loop occurs in the origin of a shared window; a block that would use a loop of a hardware
 // index inside another loop of the same index; a nest that runs when the model is linked.

@@ -75,7 +75,7 @@ Status ExpectTuplesRepeated(const std::vector<Ref<For>>& after, const Stmt& body
       if (!reducing || !FeedsUnsharedAxis(*loop, *block)) continue;
       return InvalidInput(
           "reorder: loop '{}' of an axis that some outputs of block '{}' lack "
-          "would go inside its reduction; decompose_tuple it first",
+          "would go inside its reduction; rfactor_tile it first",
           loop->key, block->name);
     }
   }

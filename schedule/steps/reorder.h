@@ -18,7 +18,7 @@ struct Reorder {
 // loops, and a loop that feeds a reduction while the chain holds several blocks (an initialisation
 // would move into or out of it); a loop that feeds both spatial and reduce variables (after a
 // fusion), since the order of such loops decides which instance of a reduction comes first; moving
-// a loop of an axis that some outputs of a tuple lack inside the reduction (DecomposeTuple).
+// a loop of an axis that some outputs of a tuple lack inside the reduction (RFactorTile).
 StatusOr<Constraints> CheckReorder(const Function& fn, const Reorder& step);
 Function ApplyReorder(const Function& fn, const Reorder& step);
 

@@ -33,10 +33,12 @@ std::optional<TileForm> ParseTileForm(std::string_view text);
 //    into t.0 before)                              for i { block st: (m[i], l[i]) combined with
 //                                                    (p.0[i], p.1[i]) } } }
 //
-// In direct form elements may differ in their axes: the loops of an axis that some lack move inside
-// the tile, and the combination consists of blocks as DecomposeTuple makes them ("st.0", "st").
-// Scalar function calls of a direct element (exp_diff) that do not depend on such an axis are
-// computed once, in a block and buffer of their own ("p.map0").
+// In direct form elements may differ in their axes, as attention's (m[i], l[i], acc[i, d]): the
+// loops of an axis that some lack move inside the tile, and the combination has a block per group
+// of elements with the same axes ("core.0" for m and l, then "core"); groups with fewer axes come
+// first and save the old values that the others read ("core.old0"). Scalar function calls of a
+// direct element (exp_diff) that do not depend on such an axis are computed once, in a block and
+// buffer of their own ("p.map0").
 //
 // `combined` makes one partial block `name`, for a combiner that has no direct form.
 //
@@ -61,7 +63,9 @@ struct RFactorTile {
 // Refused: a block that is no reduction or is decomposed; a loop that is not serial, encloses other
 // blocks or is not the outermost of the reduction; loops that feed both spatial and reduce
 // variables; direct: a combiner without that form; combined, nested: outputs of different axes;
-// tuples that DecomposeTuple refuses; names in use.
+// tuples whose groups have axes that are not among those of the next, or an element that depends on
+// one with more axes; a loop of an axis that some outputs lack that is not serial, feeds other axes
+// too or encloses other blocks; names in use.
 StatusOr<Constraints> CheckRFactorTile(const Function& fn, const RFactorTile& step);
 Function ApplyRFactorTile(const Function& fn, const RFactorTile& step);
 

@@ -32,7 +32,6 @@ namespace tcc {
   X(ComputeInline, "compute_inline")                \
   X(ReverseComputeInline, "reverse_compute_inline") \
   X(DecomposeReduction, "decompose_reduction")      \
-  X(DecomposeTuple, "decompose_tuple")              \
   X(RFactor, "rfactor")                             \
   X(RFactorTile, "rfactor_tile")                    \
   X(TransformLayout, "transform_layout")            \

@@ -399,7 +399,6 @@ constexpr Mistake kMistakes[] = {
     {"rfactor: a wrong identity", "", "rfactor", ChangeIdentity},
     {"rfactor_tile: a wrong identity", "", "rfactor_tile", ChangeIdentity},
     {"rfactor_tile: e^(x - y) of infinities", "", "rfactor_tile", UsePlainExp},
-    {"decompose_tuple: elements in the wrong order", "", "decompose_tuple", SwapStatements},
     {"bind: a removed barrier", "insert_barriers", "bind", RemoveBarrier},
     {"bind: threads that should stand idle", "guard_idle_threads", "bind", WakeIdleThreads},
     {"bind: two loops of a nest on one index", "", "bind", MergeThreadAxes},

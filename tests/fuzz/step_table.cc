@@ -34,7 +34,6 @@ const std::vector<Never>& NeverRows() {
       {"rfactor", kMaps, false, "there is no reduction"},
       {"rfactor_tile", kMaps, false, "there is no reduction"},
       {"rfactor_tile", {"total"}, false, "it is decomposed"},
-      {"decompose_tuple", {"attention"}, true, "no tuple whose elements differ in their axes"},
       {"prepack", kWithoutWeights, false, "there is nothing constant"},
       {"tensorize", kProducts, true, "no sum of products over two plain axes"},
   };

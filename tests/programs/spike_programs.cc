@@ -398,20 +398,6 @@ split out/j [w]
 bind out/j.1 threadIdx.x
 bind out/i.0 blockIdx.x
 )"},
-    {"attention, one by one", RandomAttention, R"(
-split core/t [k1, k2]
-reorder [core/d, core/t.0, core/i, core/t.1]
-decompose_tuple core
-vectorize core/d
-)"},
-    {"attention, one by one for tiles of queries", RandomAttention, TCC_ATTENTION_TILES R"(
-decompose_tuple core
-compute_at logits core/t.0
-compute_at scores core/t.0
-split core/d [s]
-vectorize core/d.1
-parallel out/i.0
-)"},
     {"attention, flash", RandomAttention, TCC_ATTENTION_TILES R"(
 rfactor_tile core core/t.0 direct local core_p
 compute_at logits core/t.0

@@ -24,6 +24,18 @@ const std::string kFlash =
     "reorder [core/d, core/t.0, core/i, core/t.1]\n"
     "rfactor_tile core core/t.0 direct local core_p\n";
 
+// The reduction of attention alone.
+Function Core() {
+  return FunctionOf(R"(
+    fn core(S: f32[3, 5], V: f32[5, 4], m: f32[3], l: f32[3], acc: f32[3, 4]) tensor {
+      for i in 0..3 @core/i { for d in 0..4 @core/d { for t in 0..5 @core/t {
+        block core(i: spatial 3 = i, d: spatial 4 = d, t: reduce 5 = t) {
+          reduce attention_f32 init (m[i], l[i], acc[i, d]) with (S[i, t], 1.0, V[t, d])
+        }
+      } } }
+    })");
+}
+
 // Softmax(mask(Q K^T)) V in doubles, straight from its definition; 0 for a query that sees no key.
 std::vector<double> PlainAttention(const AttentionShape& shape, const std::vector<Tensor>& in) {
   auto at = [&](size_t tensor, int64_t row, int64_t columns, int64_t column) {
@@ -220,4 +232,80 @@ TEST_CASE("rfactor_tile says what does not fit", "[schedule][rfactor]") {
         "rfactor_tile: the name 'A' is empty or in use");
   CHECK(Message(ParseTrace("rfactor_tile mm mm/k quick local A").status())
             .find("'quick' is no form of a tile") != std::string::npos);
+}
+
+TEST_CASE("a tuple of different axes keeps its loops until it is combined by tiles",
+          "[schedule][tuple]") {
+  Function core = Core();
+  CHECK(RefusalOf(core, "reorder [core/t, core/d]") ==
+        "reorder: loop 'core/d' of an axis that some outputs of block 'core' lack would go inside "
+        "its reduction; rfactor_tile it first");
+  for (const char* step : {"parallel core/d", "vectorize core/d", "bind core/d threadIdx.x"}) {
+    std::string name(step, std::string_view(step).find(' '));
+    CHECK(RefusalOf(core, step) ==
+          name +
+              ": loop 'core/d' feeds an axis that some outputs of block 'core' lack; "
+              "rfactor_tile it first");
+  }
+  CHECK(RefusalOf(core, "decompose_reduction core core/t") ==
+        "decompose_reduction: block 'core' updates outputs of different axes; rfactor_tile it "
+        "first");
+  CHECK(RefusalOf(core, "rfactor core core/t 0 global p") ==
+        "rfactor: block 'core' updates outputs of different axes; rfactor_tile it first");
+  CheckStepResult(core, "reorder [core/d, core/i]\nparallel core/i");
+}
+
+TEST_CASE("rfactor_tile says which loops and names of a tuple do not fit", "[schedule][tuple]") {
+  Function core = Core();
+  const std::string tile = "rfactor_tile core core/t direct local p";
+  CHECK(RefusalOf(core, "fuse core/i core/d\n" + tile) ==
+        "rfactor_tile: loop 'core/(i*d)' feeds an axis that some outputs lack and another one");
+  CHECK(RefusalOf(core, "unroll core/d\n" + tile) ==
+        "rfactor_tile: loop 'core/d' is unrolled; expected a serial loop");
+  CHECK(RefusalOf(core, "fuse core/d core/t\nrfactor_tile core core/(d*t) direct local p") ==
+        "rfactor_tile: loop 'core/(d*t)' feeds both spatial and reduce variables");
+  CHECK(RefusalOf(core, "cache_read S [core] global core.0\n" + tile) ==
+        "rfactor_tile: the name 'core.0' is empty or in use");
+  CHECK(RefusalOf(core, "cache_read S [core] global core.old0\n" + tile) ==
+        "rfactor_tile: the name 'core.old0' is empty or in use");
+  CHECK(RefusalOf(core, "cache_read V [core] global v\ncompute_at v core/d\n" + tile) ==
+        "rfactor_tile: loop 'core/d' of an axis that some outputs lack holds other blocks");
+}
+
+TEST_CASE("a tuple that is not nested by axes is refused", "[schedule][tuple]") {
+  auto refusal = [](const std::string& outputs, const std::string& inputs,
+                    const std::string& where) {
+    Function fn = FunctionOf(fmt::format(R"(
+      fn f(S: f32[3, 5], V: f32[5, 4], m: f32[3], l: f32[3, 4], acc: f32[3, 4], z: f32[4]) tensor {{
+        for i in 0..3 @core/i {{ for d in 0..4 @core/d {{ for t in 0..5 @core/t {{
+          block core(i: spatial 3 = i, d: spatial 4 = d, t: reduce 5 = t){} {{
+            reduce attention_f32 init ({}) with ({})
+          }}
+        }} }} }}
+      }})",
+                                         where, outputs, inputs));
+    return RefusalOf(fn, "rfactor_tile core core/t direct local p");
+  };
+  CHECK(refusal("m[i], z[d], acc[i, d]", "S[i, t], 1.0, V[t, d]", "") ==
+        "rfactor_tile: the outputs of block 'core' differ in more than the axes they lack");
+  CHECK(refusal("acc[i, d], m[i], l[i, d]", "S[i, t], 1.0, V[t, d]", "") ==
+        "rfactor_tile: element 1 of 'attention_f32' depends on element 0, which has more axes");
+  CHECK(refusal("m[i], l[i, d], acc[i, d]", "V[t, d], 1.0, V[t, d]", "") ==
+        "rfactor_tile: what element 0 of block 'core' takes in depends on 'd', which its output "
+        "lacks");
+  CHECK(refusal("m[i], l[i, d], acc[i, d]", "S[i, t], 1.0, V[t, d]", " where (d < 3)") ==
+        "rfactor_tile: the predicate of block 'core' depends on 'd', which some outputs lack");
+}
+
+TEST_CASE("a slice of an axis has its own copies of the elements that lack it",
+          "[schedule][tuple]") {
+  for (int64_t s : {1, 2, 5}) {
+    Function fn = AttentionFunction({.queries = 3, .keys = 7, .width = 5, .blind = 2});
+    CheckStepResult(fn,
+                    "tile s 1 5\nsplit out/d [s]\nreorder [out/d.0, out/i, out/d.1]\n"
+                    "compute_at core out/d.0\nsplit core/t [2]\n"
+                    "reorder [core/d, core/t.0, core/i, core/t.1]\n"
+                    "rfactor_tile core core/t.0 direct local p",
+                    {{"s", s}});
+  }
 }

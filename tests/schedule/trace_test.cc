@@ -43,7 +43,6 @@ transform_layout B_s [1 by 32, 0 by u * t] [1, 0, 2, 3]
 storage_align A_s 0 32 u
 swizzle A_s 3 2 4
 prepack B_s
-decompose_tuple core
 rfactor mm mm/k -1 local mm_p
 rfactor_tile core core/t.0 direct shared core_p
 rolling_buffer T 1
@@ -114,7 +113,6 @@ TEST_CASE("a trace that is read as it was printed is the same, and no other is",
       "storage_align A_s 0 32 t",
       "swizzle A_s 3 2 5",
       "prepack A_s",
-      "decompose_tuple stat",
       "rfactor mm mm/k 1 local mm_p",
       "rfactor_tile core core/t.0 combined shared core_p",
       "rolling_buffer T 0",
