@@ -1,9 +1,12 @@
 #include "schedule/steps/compute_inline.h"
 
+#include <algorithm>
+
 #include "ir/analysis/accesses.h"
 #include "ir/expr/substitute.h"
 #include "ir/expr/visitor.h"
 #include "schedule/analysis/moved_value.h"
+#include "support/check.h"
 
 namespace tcc {
 namespace {
@@ -16,6 +19,79 @@ struct Plan {
   Var buffer;
   std::vector<size_t> order;  // the block's variables by dimension of the buffer
 };
+
+// A rank of scopes: the more threads share a cell, the higher.
+int WidthOf(Scope scope) {
+  switch (scope) {
+    case Scope::kLocal:
+      return 0;
+    case Scope::kWarp:
+      return 1;
+    case Scope::kShared:
+      return 2;
+    case Scope::kGlobal:
+    case Scope::kConstant:
+      return 3;
+  }
+  TCC_UNREACHABLE();
+}
+
+bool HasThreads(const Function& fn) {
+  return Contains(fn.body, [&](const Stmt& stmt) {
+    const auto* loop = stmt.as<For>();
+    return loop && (IsThreadIdx(loop->for_kind) || loop->for_kind == ForKind::kVthread);
+  });
+}
+
+bool LivesOn(const Function& fn, const Var& buffer, const Path& path) {
+  return IsParameter(fn, buffer) || std::any_of(path.begin(), path.end(), [&](const Stmt& stmt) {
+           const auto* allocate = stmt.as<Allocate>();
+           return allocate && allocate->buffer.var == buffer;
+         });
+}
+
+// Returns the block's number in execution order.
+size_t NumberOf(const Function& fn, const std::string& block) {
+  std::vector<Ref<Block>> blocks = BlocksOf(fn.body);
+  size_t number = 0;
+  while (number < blocks.size() && blocks[number]->name != block) ++number;
+  return number;
+}
+
+// Checks that `buffer` is live where `path` ends, and that all threads that share `through` share
+// `buffer` too: after the move, another thread may access it.
+Status ExpectReachable(const Function& fn, const Var& buffer, const Buffer& through,
+                       const Path& path) {
+  const Buffer& declared = *FindBuffer(fn, buffer);
+  const std::string& block = BlockAt(path)->name;
+  if (!LivesOn(fn, buffer, path)) {
+    return InvalidInput("{}: buffer '{}' does not live where block '{}' stands", kStep,
+                        buffer->name, block);
+  }
+  if (declared.circular >= 0) {
+    return InvalidInput("{}: buffer '{}' is circular; block '{}' may come too late for its rows",
+                        kStep, buffer->name, block);
+  }
+  if (WidthOf(declared.scope) < WidthOf(through.scope) && HasThreads(fn)) {
+    return InvalidInput("{}: buffer '{}' is {}, but '{}' is {}: another thread may run block '{}'",
+                        kStep, buffer->name, ToString(declared.scope), through.var->name,
+                        ToString(through.scope), block);
+  }
+  return OkStatus();
+}
+
+// Checks that no block that runs after `block` writes a buffer that it reads.
+Status ExpectReadsFinal(const Function& fn, const Block& block) {
+  std::vector<Ref<Block>> blocks = BlocksOf(fn.body);
+  for (size_t i = NumberOf(fn, block.name); i < blocks.size(); ++i) {
+    for (const Access& read : ReadsOf(block)) {
+      if (!Writes(*blocks[i], read.buffer)) continue;
+      return InvalidInput("{}: block '{}' reads buffer '{}', which block '{}' writes too late",
+                          kStep, block.name, read.buffer->name, blocks[i]->name);
+    }
+  }
+  return OkStatus();
+}
 
 // The block writes all cells that are ever read, and knows the cell by its variables.
 StatusOr<Plan> MakePlan(const Function& fn, const ComputeInline& step) {
@@ -51,7 +127,7 @@ Status CheckReader(const Function& fn, const Plan& plan, const Path& reader) {
     return InvalidInput("{}: block '{}' copies for a pipeline already", kStep, block.name);
   }
   for (const Access& read : ReadsOf(*plan.block)) {
-    TCC_RETURN_IF_ERROR(ExpectReachable(kStep, fn, read.buffer, buffer, reader));
+    TCC_RETURN_IF_ERROR(ExpectReachable(fn, read.buffer, buffer, reader));
   }
   return OkStatus();
 }
@@ -66,8 +142,7 @@ StatusOr<Constraints> CheckComputeInline(const Function& fn, const ComputeInline
     return InvalidInput("{}: nothing reads buffer '{}'", kStep, plan.buffer->name);
   }
   for (const Path& reader : readers) TCC_RETURN_IF_ERROR(CheckReader(fn, plan, reader));
-  TCC_RETURN_IF_ERROR(
-      ExpectReadsFinal(kStep, fn, *plan.block, NumberOf(fn, step.block), plan.buffer));
+  TCC_RETURN_IF_ERROR(ExpectReadsFinal(fn, *plan.block));
   return Constraints{};
 }
 

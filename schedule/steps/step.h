@@ -12,35 +12,34 @@
 namespace tcc {
 
 // The steps: struct, name in the text of a trace. Each has Check##struct and Apply##struct.
-#define TCC_STEPS(X)                                \
-  X(Split, "split")                                 \
-  X(Fuse, "fuse")                                   \
-  X(Rasterize, "rasterize")                         \
-  X(Reorder, "reorder")                             \
-  X(Parallel, "parallel")                           \
-  X(Vectorize, "vectorize")                         \
-  X(Unroll, "unroll")                               \
-  X(Partition, "partition")                         \
-  X(Bind, "bind")                                   \
-  X(CacheRead, "cache_read")                        \
-  X(CacheWrite, "cache_write")                      \
-  X(ReIndex, "reindex")                             \
-  X(Pad, "pad")                                     \
-  X(SetScope, "set_scope")                          \
-  X(ComputeAt, "compute_at")                        \
-  X(ReverseComputeAt, "reverse_compute_at")         \
-  X(ComputeInline, "compute_inline")                \
-  X(ReverseComputeInline, "reverse_compute_inline") \
-  X(DecomposeReduction, "decompose_reduction")      \
-  X(RFactor, "rfactor")                             \
-  X(RFactorTile, "rfactor_tile")                    \
-  X(TransformLayout, "transform_layout")            \
-  X(StorageAlign, "storage_align")                  \
-  X(Swizzle, "swizzle")                             \
-  X(Prepack, "prepack")                             \
-  X(RollingBuffer, "rolling_buffer")                \
-  X(Prefetch, "prefetch")                           \
-  X(SoftwarePipeline, "pipeline")                   \
+#define TCC_STEPS(X)                           \
+  X(Split, "split")                            \
+  X(Fuse, "fuse")                              \
+  X(Rasterize, "rasterize")                    \
+  X(Reorder, "reorder")                        \
+  X(Parallel, "parallel")                      \
+  X(Vectorize, "vectorize")                    \
+  X(Unroll, "unroll")                          \
+  X(Partition, "partition")                    \
+  X(Bind, "bind")                              \
+  X(CacheRead, "cache_read")                   \
+  X(CacheWrite, "cache_write")                 \
+  X(ReIndex, "reindex")                        \
+  X(Pad, "pad")                                \
+  X(SetScope, "set_scope")                     \
+  X(ComputeAt, "compute_at")                   \
+  X(ReverseComputeAt, "reverse_compute_at")    \
+  X(ComputeInline, "compute_inline")           \
+  X(DecomposeReduction, "decompose_reduction") \
+  X(RFactor, "rfactor")                        \
+  X(RFactorTile, "rfactor_tile")               \
+  X(TransformLayout, "transform_layout")       \
+  X(StorageAlign, "storage_align")             \
+  X(Swizzle, "swizzle")                        \
+  X(Prepack, "prepack")                        \
+  X(RollingBuffer, "rolling_buffer")           \
+  X(Prefetch, "prefetch")                      \
+  X(SoftwarePipeline, "pipeline")              \
   X(Tensorize, "tensorize")
 
 #define TCC_STEP_KIND(step, name) k##step,

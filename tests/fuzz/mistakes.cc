@@ -418,7 +418,6 @@ constexpr Mistake kMistakes[] = {
     {"pad: filled with another value than the identity", "", "pad", ChangeFilling},
     {"reindex: two variables exchanged", "", "reindex", SwapIndices},
     {"compute_inline: the cell beside", "", "compute_inline", ReadBeside},
-    {"reverse_compute_inline: the cell beside", "", "reverse_compute_inline", ReadBeside},
     {"tensorize: a call that does less", "", "tensorize", ShortenIntrinsic},
 };
 

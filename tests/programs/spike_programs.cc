@@ -202,12 +202,6 @@ split out/i [i1]
 compute_inline sum
 compute_at A_s out/i.0
 )"},
-    {"two readers, the second inlined",
-     [](Random& random) { return TwoReadersFunction(Extent(random)); }, R"(
-split out/i [i1]
-split sum/i [i2, s]
-reverse_compute_inline out
-)"},
     {"two readers of one buffer", [](Random& random) { return TwoReadersFunction(Extent(random)); },
      R"(
 split out/i [i1, i2]

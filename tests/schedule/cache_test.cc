@@ -181,10 +181,13 @@ TEST_CASE("cache_write says what cannot be copied", "[schedule][cache]") {
 
 TEST_CASE("a block that is gone keeps its name while one of its loops is left",
           "[schedule][cache]") {
-  CHECK(RefusalOf(MatmulFunction(4, 5, 6), R"(cache_write mm C local c0
-compute_at mm c0/ax0
-reverse_compute_inline c0
-cache_read A [mm] local c0)") == "the name 'c0' for a copy is empty or in use");
+  Function map = FunctionOf(R"(
+    fn f(A: f32[4], B: f32[4]) tensor {
+      for i in 0..4 @p/i { block p(i: spatial 4 = i) { B[i] = A[i] + 1.0 } } })");
+  CHECK(RefusalOf(map, R"(cache_read A [p] local c0
+reverse_compute_at p c0/ax0
+compute_inline c0
+cache_read A [p] local c0)") == "the name 'c0' for a copy is empty or in use");
 }
 
 TEST_CASE("set_scope refuses parameters and shared windows that were fixed without threads",

@@ -37,7 +37,6 @@ set_scope T warp
 compute_at A_s mm/k
 reverse_compute_at C_l mm/j
 compute_inline A_s
-reverse_compute_inline C_l
 decompose_reduction mm mm/k
 transform_layout B_s [1 by 32, 0 by u * t] [1, 0, 2, 3]
 storage_align A_s 0 32 u
@@ -107,7 +106,6 @@ TEST_CASE("a trace that is read as it was printed is the same, and no other is",
       "compute_at A_s mm/j",
       "reverse_compute_at C_l mm/k",
       "compute_inline B_s",
-      "reverse_compute_inline D_l",
       "decompose_reduction mm mm/j",
       "transform_layout B_s [1 by 32, 0 by u * u] [1, 0, 2, 3]",
       "storage_align A_s 0 32 t",
