@@ -27,8 +27,8 @@ namespace tcc {
 template <typename Visit>
 auto VisitStep(const Step& step, const Visit& visit) {
   switch (step.kind()) {
-#define TCC_STEP_CASE(type, name) \
-  case StepKind::k##type:         \
+#define TCC_STEP_CASE(type, name, scope) \
+  case StepKind::k##type:                \
     return visit(*step.as<type>());
     TCC_STEPS(TCC_STEP_CASE)
 #undef TCC_STEP_CASE

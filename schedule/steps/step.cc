@@ -15,9 +15,15 @@ namespace tcc {
 namespace {
 
 constexpr std::string_view kStepNames[] = {
-#define TCC_STEP_NAME(step, name) name,
+#define TCC_STEP_NAME(step, name, scope) name,
     TCC_STEPS(TCC_STEP_NAME)
 #undef TCC_STEP_NAME
+};
+
+constexpr StepScope kStepScopes[] = {
+#define TCC_STEP_SCOPE(step, name, scope) scope,
+    TCC_STEPS(TCC_STEP_SCOPE)
+#undef TCC_STEP_SCOPE
 };
 
 std::string PrintField(const std::string& text) {
@@ -223,8 +229,8 @@ T ReadStep(FieldReader& reader) {
 
 StatusOr<Constraints> Check(const Function& fn, const Step& step) {
   switch (step.kind()) {
-#define TCC_STEP_CHECK(type, name) \
-  case StepKind::k##type:          \
+#define TCC_STEP_CHECK(type, name, scope) \
+  case StepKind::k##type:                 \
     return Check##type(fn, *step.as<type>());
     TCC_STEPS(TCC_STEP_CHECK)
 #undef TCC_STEP_CHECK
@@ -234,8 +240,8 @@ StatusOr<Constraints> Check(const Function& fn, const Step& step) {
 
 Function Apply(const Function& fn, const Step& step) {
   switch (step.kind()) {
-#define TCC_STEP_APPLY(type, name) \
-  case StepKind::k##type:          \
+#define TCC_STEP_APPLY(type, name, scope) \
+  case StepKind::k##type:                 \
     return Apply##type(fn, *step.as<type>());
     TCC_STEPS(TCC_STEP_APPLY)
 #undef TCC_STEP_APPLY
@@ -243,30 +249,10 @@ Function Apply(const Function& fn, const Step& step) {
   __builtin_unreachable();
 }
 
-namespace {
-
-// Returns whether steps of the kind change loops alone, without a look at the parameters.
-bool ChangesLoopsAlone(StepKind kind) {
-  switch (kind) {
-    case StepKind::kSplit:
-    case StepKind::kFuse:
-    case StepKind::kRasterize:
-    case StepKind::kReorder:
-    case StepKind::kParallel:
-    case StepKind::kVectorize:
-    case StepKind::kUnroll:
-    case StepKind::kPartition:
-    case StepKind::kBind:
-      return true;
-    default:
-      return false;
-  }
-}
-
-}  // namespace
-
 Function Apply(Function&& fn, const Step& step) {
-  if (!ChangesLoopsAlone(step.kind())) return Apply(std::as_const(fn), step);
+  if (kStepScopes[static_cast<size_t>(step.kind())] == StepScope::kProgram) {
+    return Apply(std::as_const(fn), step);
+  }
   std::vector<Buffer> params = std::exchange(fn.params, {});
   Function result = Apply(std::as_const(fn), step);
   result.params = std::move(params);
@@ -298,7 +284,7 @@ std::string Print(const Step& step) {
 StatusOr<Step> ParseStep(const std::string& line, const std::map<std::string, Var>& vars) {
   FieldReader reader(line, vars);
   std::string name = reader.Word();
-#define TCC_STEP_PARSE(type, text)        \
+#define TCC_STEP_PARSE(type, text, scope) \
   if (name == text) {                     \
     Step step = ReadStep<type>(reader);   \
     TCC_RETURN_IF_ERROR(reader.Finish()); \

@@ -11,48 +11,52 @@
 
 namespace tcc {
 
-// The steps: struct, name in the text of a trace. Each has Check##struct and Apply##struct.
-#define TCC_STEPS(X)                           \
-  X(Split, "split")                            \
-  X(Fuse, "fuse")                              \
-  X(Rasterize, "rasterize")                    \
-  X(Reorder, "reorder")                        \
-  X(Parallel, "parallel")                      \
-  X(Vectorize, "vectorize")                    \
-  X(Unroll, "unroll")                          \
-  X(Partition, "partition")                    \
-  X(Bind, "bind")                              \
-  X(CacheRead, "cache_read")                   \
-  X(CacheWrite, "cache_write")                 \
-  X(ReIndex, "reindex")                        \
-  X(Pad, "pad")                                \
-  X(SetScope, "set_scope")                     \
-  X(ComputeAt, "compute_at")                   \
-  X(ReverseComputeAt, "reverse_compute_at")    \
-  X(ComputeInline, "compute_inline")           \
-  X(DecomposeReduction, "decompose_reduction") \
-  X(RFactor, "rfactor")                        \
-  X(RFactorTile, "rfactor_tile")               \
-  X(TransformLayout, "transform_layout")       \
-  X(StorageAlign, "storage_align")             \
-  X(Swizzle, "swizzle")                        \
-  X(Prepack, "prepack")                        \
-  X(RollingBuffer, "rolling_buffer")           \
-  X(Prefetch, "prefetch")                      \
-  X(SoftwarePipeline, "pipeline")              \
-  X(Tensorize, "tensorize")
+// The part of a function that a step changes. kLoops: loops and the guards of blocks, without a
+// look at the parameters. kProgram: also blocks and buffers.
+enum class StepScope : uint8_t { kLoops, kProgram };
 
-#define TCC_STEP_KIND(step, name) k##step,
+// The steps: struct, name in the text of a trace, scope. Each has Check##struct and Apply##struct.
+#define TCC_STEPS(X)                                                \
+  X(Split, "split", StepScope::kLoops)                              \
+  X(Fuse, "fuse", StepScope::kLoops)                                \
+  X(Rasterize, "rasterize", StepScope::kLoops)                      \
+  X(Reorder, "reorder", StepScope::kLoops)                          \
+  X(Parallel, "parallel", StepScope::kLoops)                        \
+  X(Vectorize, "vectorize", StepScope::kLoops)                      \
+  X(Unroll, "unroll", StepScope::kLoops)                            \
+  X(Partition, "partition", StepScope::kLoops)                      \
+  X(Bind, "bind", StepScope::kLoops)                                \
+  X(CacheRead, "cache_read", StepScope::kProgram)                   \
+  X(CacheWrite, "cache_write", StepScope::kProgram)                 \
+  X(ReIndex, "reindex", StepScope::kProgram)                        \
+  X(Pad, "pad", StepScope::kProgram)                                \
+  X(SetScope, "set_scope", StepScope::kProgram)                     \
+  X(ComputeAt, "compute_at", StepScope::kProgram)                   \
+  X(ReverseComputeAt, "reverse_compute_at", StepScope::kProgram)    \
+  X(ComputeInline, "compute_inline", StepScope::kProgram)           \
+  X(DecomposeReduction, "decompose_reduction", StepScope::kProgram) \
+  X(RFactor, "rfactor", StepScope::kProgram)                        \
+  X(RFactorTile, "rfactor_tile", StepScope::kProgram)               \
+  X(TransformLayout, "transform_layout", StepScope::kProgram)       \
+  X(StorageAlign, "storage_align", StepScope::kProgram)             \
+  X(Swizzle, "swizzle", StepScope::kProgram)                        \
+  X(Prepack, "prepack", StepScope::kProgram)                        \
+  X(RollingBuffer, "rolling_buffer", StepScope::kProgram)           \
+  X(Prefetch, "prefetch", StepScope::kProgram)                      \
+  X(SoftwarePipeline, "pipeline", StepScope::kProgram)              \
+  X(Tensorize, "tensorize", StepScope::kProgram)
+
+#define TCC_STEP_KIND(step, name, scope) k##step,
 enum class StepKind : uint8_t { TCC_STEPS(TCC_STEP_KIND) };
 #undef TCC_STEP_KIND
-#define TCC_STEP_ONE(step, name) +1
+#define TCC_STEP_ONE(step, name, scope) +1
 inline constexpr size_t kStepKinds = 0 TCC_STEPS(TCC_STEP_ONE);
 #undef TCC_STEP_ONE
 
 // The kind of each step struct.
 template <typename S>
 struct StepKindOf;
-#define TCC_STEP_KIND_OF(step, name)                     \
+#define TCC_STEP_KIND_OF(step, name, scope)              \
   struct step;                                           \
   template <>                                            \
   struct StepKindOf<step> {                              \

@@ -11,7 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 class ScheduleSteps(CommandTest):
     def test_every_step_is_in_the_docs_and_is_read_as_it_stands_there(self):
-        names = re.findall(r'^  X\(\w+, "(\w+)"\)', (ROOT / "schedule/steps/step.h").read_text(), re.M)
+        names = re.findall(r'^  X\(\w+, "(\w+)", ', (ROOT / "schedule/steps/step.h").read_text(), re.M)
         page = (ROOT / "docs/schedules.md").read_text()
         table = page.split("## Steps")[1].split("##")[0]
         examples = re.findall(r"^\| `([^`]+)` \|", table, re.M)

@@ -12,7 +12,7 @@ namespace tcc {
 namespace {
 
 constexpr std::string_view kStepNames[] = {
-#define TCC_STEP_NAME(step, name) name,
+#define TCC_STEP_NAME(step, name, scope) name,
     TCC_STEPS(TCC_STEP_NAME)
 #undef TCC_STEP_NAME
 };
@@ -69,7 +69,7 @@ StepProposer::StepProposer(const Function& fn, std::vector<FreeSize>& sizes, Ran
 Step StepProposer::Propose(size_t kind) {
   using Maker = Step (StepProposer::*)();
   static constexpr Maker kMakers[] = {
-#define TCC_MAKE_STEP(step, name) &StepProposer::Make<step>,
+#define TCC_MAKE_STEP(step, name, scope) &StepProposer::Make<step>,
       TCC_STEPS(TCC_MAKE_STEP)
 #undef TCC_MAKE_STEP
   };

@@ -146,7 +146,7 @@ TEST_CASE("every spike's trace survives being printed", "[schedule][trace]") {
 
 TEST_CASE("a malformed trace is a message with its line", "[schedule][trace]") {
   std::string list_of_steps;
-#define TCC_ADD_STEP(step, name) \
+#define TCC_ADD_STEP(step, name, scope) \
   list_of_steps += (list_of_steps.empty() ? "" : ", ") + std::string(name);
   TCC_STEPS(TCC_ADD_STEP)
 #undef TCC_ADD_STEP
