@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "autodiff_features/features/feature_table.h"
 #include "autodiff_features/features/sketch_formulas.h"
 #include "bench/subcommand.h"
 #include "compiler/kernels.h"

@@ -53,10 +53,6 @@ class SketchFormulas {
   // Maps a column for each size to a column for each row of the feature table of each nest, nest by
   // nest.
   const BatchEvaluator& features() const { return features_; }
-  // Returns the number of the column of a feature of a nest.
-  size_t FeatureColumn(size_t nest, Feature feature) const {
-    return nest * kFeatures + static_cast<size_t>(feature);
-  }
   // Maps the same points to one column: ln seconds of the whole kernel.
   const BatchEvaluator& prior() const { return prior_; }
 

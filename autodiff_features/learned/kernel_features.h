@@ -3,6 +3,7 @@
 #include <span>
 #include <vector>
 
+#include "autodiff_features/features/feature_table.h"
 #include "autodiff_features/features/sketch_formulas.h"
 #include "autodiff_features/learned/mlp.h"
 

@@ -23,17 +23,14 @@ constexpr uint64_t kNop = 0x118;
 // The operation of each kind: the low 9 bits. The three bits above give the kinds of the operands.
 struct Row {
   SassKind kind;
-  std::string_view name;
   uint64_t operation;
 };
 constexpr Row kRows[] = {
-    {SassKind::kFfma, "FFMA", 0x023}, {SassKind::kHmma, "HMMA", 0x03c},
-    {SassKind::kImma, "IMMA", 0x037}, {SassKind::kLdg, "LDG", 0x181},
-    {SassKind::kStg, "STG", 0x186},   {SassKind::kLdgsts, "LDGSTS", 0x1ae},
-    {SassKind::kLds, "LDS", 0x184},   {SassKind::kSts, "STS", 0x188},
-    {SassKind::kLdsm, "LDSM", 0x03b}, {SassKind::kLdl, "LDL", 0x183},
-    {SassKind::kStl, "STL", 0x187},   {SassKind::kBar, "BAR", 0x11d},
-    {SassKind::kShfl, "SHFL", 0x189},
+    {SassKind::kFfma, 0x023}, {SassKind::kHmma, 0x03c}, {SassKind::kImma, 0x037},
+    {SassKind::kLdg, 0x181},  {SassKind::kStg, 0x186},  {SassKind::kLdgsts, 0x1ae},
+    {SassKind::kLds, 0x184},  {SassKind::kSts, 0x188},  {SassKind::kLdsm, 0x03b},
+    {SassKind::kLdl, 0x183},  {SassKind::kStl, 0x187},  {SassKind::kBar, 0x11d},
+    {SassKind::kShfl, 0x189},
 };
 
 SassKind KindOf(const Instruction& instruction) {
@@ -144,13 +141,6 @@ SassCounts MainLoopOf(std::span<const Instruction> instructions, int sm) {
 }
 
 }  // namespace
-
-std::string_view ToString(SassKind kind) {
-  for (const Row& row : kRows) {
-    if (row.kind == kind) return row.name;
-  }
-  return "";
-}
 
 SassFacts FactsOf(std::span<const uint8_t> code, int sm) {
   std::vector<Instruction> instructions = InstructionsOf(code);

@@ -3,12 +3,12 @@
 #include <array>
 #include <cstdint>
 #include <span>
-#include <string_view>
 
 // The machine code (SASS) of NVIDIA GPUs from sm_75 to sm_90a, as far as quality checks need it:
 // instructions of 16 bytes, whose low 9 bits are the operation.
 namespace tcc {
 
+// The kinds of instructions, named after their mnemonics.
 enum class SassKind : uint8_t {
   kFfma,    // float32 multiply-add
   kHmma,    // tensor cores
@@ -26,9 +26,6 @@ enum class SassKind : uint8_t {
   kOther,
 };
 inline constexpr size_t kSassKinds = static_cast<size_t>(SassKind::kOther) + 1;
-
-// Returns the mnemonic of a kind, as "FFMA"; "" for kOther.
-std::string_view ToString(SassKind kind);
 
 struct SassCounts {
   std::array<int64_t, kSassKinds> of_kind = {};

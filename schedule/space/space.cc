@@ -140,14 +140,6 @@ bool SearchSpace::IsLegal(const Point& point) const {
   return AreLegal({&point, 1})[0];
 }
 
-const Constraint* SearchSpace::FirstBroken(const Point& point) const {
-  std::vector<double> excess = excess_.EvaluateAt(point);
-  for (size_t c = 0; c < excess.size(); ++c) {
-    if (!(excess[c] <= 0)) return &constraints_[c];
-  }
-  return nullptr;
-}
-
 PointTable SearchSpace::ExcessAt(std::span<const Ranks> candidates) const {
   PointTable table(sizes_.size(), candidates.size());
   for (size_t v = 0; v < sizes_.size(); ++v) {

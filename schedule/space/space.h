@@ -43,8 +43,6 @@ class SearchSpace {
 
   bool IsLegal(const Point& point) const;
   std::vector<bool> AreLegal(std::span<const Point> points) const;
-  // Returns the first constraint that the point does not satisfy, or nullptr.
-  const Constraint* FirstBroken(const Point& point) const;
 
   // Moves sizes of broken constraints, one at a time, until all constraints hold. Returns nullopt
   // if that takes more than a bounded number of moves. A legal point stays as it is.

@@ -94,20 +94,6 @@ StatusOr<SymbolicProgram> ApplyTrace(const Function& fn, const Trace& trace,
 
 }  // namespace
 
-bool operator==(const Trace& a, const Trace& b) {
-  auto same_size = [](const FreeSize& x, const FreeSize& y) {
-    return x.var->name == y.var->name && x.var->low == y.var->low && x.var->high == y.var->high &&
-           x.domain == y.domain;
-  };
-  if (!std::equal(a.sizes.begin(), a.sizes.end(), b.sizes.begin(), b.sizes.end(), same_size)) {
-    return false;
-  }
-  Substitution to_a;
-  for (size_t i = 0; i < a.sizes.size(); ++i) to_a.emplace(b.sizes[i].var, a.sizes[i].var);
-  auto same_step = [&](const Step& x, const Step& y) { return x == Substitute(y, to_a); };
-  return std::equal(a.steps.begin(), a.steps.end(), b.steps.begin(), b.steps.end(), same_step);
-}
-
 std::string Print(const Trace& trace) {
   std::string text;
   for (const FreeSize& size : trace.sizes) text += Print(size) + "\n";

@@ -17,14 +17,10 @@ struct Trace {
   std::vector<Step> steps;
 };
 
-// Returns whether both have the same sizes (names, ranges and domains) in the same order, and the
-// same steps over them.
-bool operator==(const Trace& a, const Trace& b);
-
 // Prints a line per size ("tile ti 1 64") and per step.
 std::string Print(const Trace& trace);
-// ParseTrace(Print(t)) == t. Blank lines, space round lines and lines that start with '#' are
-// skipped. Errors name the line.
+// Returns the trace whose text this is. Blank lines, space round lines and lines that start with
+// '#' are skipped. Errors name the line.
 StatusOr<Trace> ParseTrace(const std::string& text);
 
 // Values for some or all sizes of a trace, by name.

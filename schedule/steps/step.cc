@@ -2,10 +2,8 @@
 
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <charconv>
 
-#include "ir/expr/compare.h"
 #include "ir/expr/visitor.h"
 #include "ir/text/parser.h"
 #include "ir/text/printer.h"
@@ -202,22 +200,6 @@ class FieldReader {
   std::string error_;
 };
 
-bool EqualField(const Expr& a, const Expr& b) {
-  return Equal(a, b);
-}
-bool EqualField(const BlockFactor& a, const BlockFactor& b) {
-  return a.dim == b.dim && Equal(a.factor, b.factor);
-}
-template <typename T>
-bool EqualField(const T& a, const T& b) {
-  return a == b;
-}
-template <typename T>
-bool EqualField(const std::vector<T>& a, const std::vector<T>& b) {
-  auto equal = [](const T& x, const T& y) { return EqualField(x, y); };
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), equal);
-}
-
 template <typename T>
 T ReadStep(FieldReader& reader) {
   T step{};
@@ -257,19 +239,6 @@ Function Apply(Function&& fn, const Step& step) {
   Function result = Apply(std::as_const(fn), step);
   result.params = std::move(params);
   return result;
-}
-
-bool operator==(const Step& a, const Step& b) {
-  if (a.kind() != b.kind()) return false;
-  auto equal_fields = [&](auto left) {
-    auto right = *b.as<decltype(left)>();
-    auto same = [&](const auto&... x) {
-      return std::apply([&](const auto&... y) { return (EqualField(x, y) && ...); },
-                        right.Fields());
-    };
-    return std::apply(same, left.Fields());
-  };
-  return VisitStep(a, equal_fields);
 }
 
 std::string Print(const Step& step) {

@@ -49,9 +49,6 @@ enum class StepScope : uint8_t { kLoops, kProgram };
 #define TCC_STEP_KIND(step, name, scope) k##step,
 enum class StepKind : uint8_t { TCC_STEPS(TCC_STEP_KIND) };
 #undef TCC_STEP_KIND
-#define TCC_STEP_ONE(step, name, scope) +1
-inline constexpr size_t kStepKinds = 0 TCC_STEPS(TCC_STEP_ONE);
-#undef TCC_STEP_ONE
 
 // The kind of each step struct.
 template <typename S>
@@ -96,10 +93,6 @@ StatusOr<Constraints> Check(const Function& fn, const Step& step);
 Function Apply(const Function& fn, const Step& step);
 // Applies the step in place: declarations that the step does not change are not copied.
 Function Apply(Function&& fn, const Step& step);
-
-// Returns whether both are the same kind of step with the same fields; sizes must have the same
-// structure over the same variables.
-bool operator==(const Step& a, const Step& b);
 
 // Returns one line: "split mm/i [ti, 4]". Names and keys hold no white space or brackets.
 std::string Print(const Step& step);

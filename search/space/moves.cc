@@ -152,15 +152,6 @@ std::optional<SearchPoint> MadeLegal(TaskSpace& space, SearchPoint moved, const 
 
 }  // namespace
 
-std::optional<SearchPoint> Mutate(TaskSpace& space, const SearchPoint& from, Random& random) {
-  for (int i = 0; i < kTries; ++i) {
-    std::optional<SearchPoint> moved = TryMove(space, from, random);
-    if (!moved) continue;
-    if (auto legal = MadeLegal(space, *std::move(moved), from, random)) return legal;
-  }
-  return std::nullopt;
-}
-
 std::vector<std::optional<SearchPoint>> MutateMany(TaskSpace& space,
                                                    std::span<const SearchPoint> from,
                                                    Random& random) {

@@ -12,14 +12,12 @@
 // of a variant, the variants.
 namespace tcc {
 
-// Returns a legal point one move away; nullopt if several tries found none. A move is one of these:
+// Returns, for each point in order, a legal point one move away; nullopt if several tries found
+// none. A move is one of these:
 //   a prime factor goes from one level of an axis to another;
 //   a size is doubled, halved, set to its next value, or drawn anew;
 //   the sizes go over to another live sketch of the variant;
 //   a live sketch of another variant, one move from its start.
-std::optional<SearchPoint> Mutate(TaskSpace& space, const SearchPoint& from, Random& random);
-
-// Returns the same for each point, in their order; checks many at once.
 std::vector<std::optional<SearchPoint>> MutateMany(TaskSpace& space,
                                                    std::span<const SearchPoint> from,
                                                    Random& random);

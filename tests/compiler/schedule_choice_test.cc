@@ -55,7 +55,7 @@ TEST_CASE("a GPU kernel falls back to fewer registers, then to plainer sketches"
   REQUIRE(others.size() >= 2);
   // The same steps at a smaller point.
   CHECK(others[0].name == first.name);
-  CHECK(others[0].trace == first.trace);
+  CHECK(Print(others[0].trace) == Print(first.trace));
   CHECK(RegistersOf(fn, others[0], target) < RegistersOf(fn, first, target));
   CHECK(others.back().name == "thread");
   for (const Sketch& sketch : others) CHECK(RegistersOf(fn, sketch, target) > 0);
@@ -118,7 +118,7 @@ TEST_CASE("a CPU's other schedules start within its limits and end with the plai
   Function fn = MatrixProduct();
   std::vector<Sketch> others = OtherSchedules(fn, target, SketchRules(target));
   REQUIRE(others.size() >= 3);
-  CHECK(others[0].trace == FirstSketch(fn, target).trace);
+  CHECK(Print(others[0].trace) == Print(FirstSketch(fn, target).trace));
   CHECK(others.back().name == "outer");
   for (const Sketch& sketch : others) CHECK(Replay(fn, sketch.trace, sketch.start).ok());
 }

@@ -139,9 +139,10 @@ StatusOr<std::optional<Decisions>> CheckAtRandomPoint(const ScheduledFunction& s
   StatusOr<SymbolicProgram> program = Instantiate(scheduled.fn, scheduled.trace);
   if (!program.ok()) return Annotate(program.status(), scheduled.name);
   if (limits.target) program = WithLimits(*std::move(program), *limits.target);
-  StatusOr<Trace> parsed = ParseTrace(Print(scheduled.trace));
-  if (!parsed.ok() || !(*parsed == scheduled.trace)) {
-    return absl::InternalError("the trace's text does not parse back:\n" + Print(scheduled.trace));
+  std::string text = Print(scheduled.trace);
+  StatusOr<Trace> parsed = ParseTrace(text);
+  if (!parsed.ok() || Print(*parsed) != text) {
+    return absl::InternalError("the trace's text does not parse back:\n" + text);
   }
   Size size(*program, limits);
   options.max_instances = limits.instances;

@@ -11,6 +11,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/random/ordered_functions.h"
 #include "tests/fuzz/random/task_functions.h"
+#include "tests/programs/satisfies.h"
 
 // Which sketches the operators get of the built-in networks and of OrderedTaskFunctions: a row for
 // each block of each variant of each task on each kind of target. Every contraction and window is
@@ -108,9 +109,10 @@ std::vector<std::string> Unbound(const Function& scheduled) {
 
 // The first constraint of the sketch's own space that its start breaks; "" where there is none.
 std::string BrokenAtStart(const Function& fn, const Target& target, const Sketch& sketch) {
-  StatusOr<SearchSpace> space = SearchSpace::Create(ProgramOf(fn, target, sketch));
+  SymbolicProgram program = ProgramOf(fn, target, sketch);
+  StatusOr<SearchSpace> space = SearchSpace::Create(program);
   if (!space.ok()) return Message(space.status());
-  const Constraint* broken = space->FirstBroken(space->ToPoint(sketch.start));
+  const Constraint* broken = FirstBroken(program, space->ToDecisions(space->ToPoint(sketch.start)));
   return broken == nullptr ? "" : broken->why;
 }
 

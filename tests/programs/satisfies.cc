@@ -5,13 +5,17 @@
 
 namespace tcc {
 
-bool Satisfies(const SymbolicProgram& program, const Decisions& decisions) {
+const Constraint* FirstBroken(const SymbolicProgram& program, const Decisions& decisions) {
   Substitution values = ToSubstitution(program.fn, decisions);
   for (const Constraint& constraint : program.constraints) {
     std::optional<int64_t> excess = AsConstant(Simplify(Substitute(constraint.expr, values)));
-    if (!excess || *excess > 0) return false;
+    if (!excess || *excess > 0) return &constraint;
   }
-  return true;
+  return nullptr;
+}
+
+bool Satisfies(const SymbolicProgram& program, const Decisions& decisions) {
+  return FirstBroken(program, decisions) == nullptr;
 }
 
 }  // namespace tcc

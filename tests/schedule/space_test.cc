@@ -129,12 +129,13 @@ TEST_CASE("a repair keeps a legal point and mends a broken one", "[schedule][spa
   REQUIRE(space.IsLegal(legal));
   CHECK(space.Repair(legal, random) == legal);
   Point broken = {64, 16, 64, 32};  // 4096 threads
-  REQUIRE(space.FirstBroken(broken) != nullptr);
-  CHECK(space.FirstBroken(broken)->why == "launch 'mm': at most 1024 threads a block");
+  const Constraint* first = FirstBroken(program, space.ToDecisions(broken));
+  REQUIRE(first != nullptr);
+  CHECK(first->why == "launch 'mm': at most 1024 threads a block");
   std::optional<Point> mended = space.Repair(broken, random);
   REQUIRE(mended.has_value());
   CHECK(space.IsLegal(*mended));
-  CHECK(space.FirstBroken(*mended) == nullptr);
+  CHECK(Satisfies(program, space.ToDecisions(*mended)));
 }
 
 TEST_CASE("where no point is legal, none is sampled", "[schedule][space]") {
@@ -207,7 +208,8 @@ TEST_CASE("legal points of a convolution's sketches are found for every target",
       for (const Point& point : points) {
         CHECK(Satisfies(program, space.ToDecisions(point)));
       }
-      const Constraint* broken = space.FirstBroken(space.ToPoint(sketch.start));
+      const Constraint* broken =
+          FirstBroken(program, space.ToDecisions(space.ToPoint(sketch.start)));
       INFO(name << " " << sketch.name << ": " << (broken ? broken->why : ""));
       CHECK(broken == nullptr);
     }

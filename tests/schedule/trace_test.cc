@@ -1,8 +1,5 @@
 #include "schedule/space/trace.h"
 
-#include <absl/strings/str_join.h>
-#include <absl/strings/str_split.h>
-
 #include <catch2/catch.hpp>
 
 #include <set>
@@ -62,7 +59,9 @@ TEST_CASE("a trace with every step is read and printed as it was", "[schedule][t
   REQUIRE(trace.ok());
   std::set<StepKind> kinds;
   for (const Step& step : trace->steps) kinds.insert(step.kind());
-  CHECK(kinds.size() == kStepKinds);
+#define TCC_STEP_ONE(step, name, scope) +1
+  CHECK(kinds.size() == TCC_STEPS(TCC_STEP_ONE));
+#undef TCC_STEP_ONE
   CHECK(Print(*trace) == kEveryStep);
   CHECK(trace->sizes[1].var->low == 2);
   CHECK(trace->sizes[1].var->high == 4);
@@ -79,59 +78,6 @@ TEST_CASE("white space, blank lines and comments do not matter", "[schedule][tra
   CHECK(Print(*order) == "reorder [mm/k, mm/j]\n");
 }
 
-TEST_CASE("a trace that is read as it was printed is the same, and no other is",
-          "[schedule][trace]") {
-  const std::string text = kEveryStep;
-  Trace trace = ParseTrace(text).value();
-  CHECK(ParseTrace(text).value() == trace);
-  // Each line in turn changed in one field.
-  const char* other_lines[] = {
-      "tile t 1 8",
-      "tile u 2 4 choice 2 4",
-      "split mm/i [t, u * 3]",
-      "fuse mm/i.1 mm/i.3",
-      "rasterize mm/i mm/j t",
-      "reorder [mm/k, mm/i]",
-      "parallel mm/i.1",
-      "vectorize mm/i",
-      "unroll mm/j",
-      "partition mm/i.1",
-      "bind mm/(i.1*i.2) threadIdx.y",
-      "cache_read A [mm] shared A_t",
-      "cache_read B [mm] global B_s",
-      "cache_write mm C shared C_l",
-      "reindex nn A global A_r",
-      "pad mm k (t * 4)",
-      "set_scope T local",
-      "compute_at A_s mm/j",
-      "reverse_compute_at C_l mm/k",
-      "compute_inline B_s",
-      "decompose_reduction mm mm/j",
-      "transform_layout B_s [1 by 32, 0 by u * u] [1, 0, 2, 3]",
-      "storage_align A_s 0 32 t",
-      "swizzle A_s 3 2 5",
-      "prepack A_s",
-      "rfactor mm mm/k 1 local mm_p",
-      "rfactor_tile core core/t.0 combined shared core_p",
-      "rolling_buffer T 0",
-      "prefetch mm A mm/i mm/k 3",
-      "pipeline mm/k u pipelined",
-      "tensorize mm/j outer_sum",
-  };
-  std::vector<std::string> lines = absl::StrSplit(text, '\n', absl::SkipEmpty());
-  REQUIRE(lines.size() == std::size(other_lines));
-  for (size_t i = 0; i < lines.size(); ++i) {
-    std::vector<std::string> changed = lines;
-    changed[i] = other_lines[i];
-    INFO(changed[i]);
-    StatusOr<Trace> other = ParseTrace(absl::StrJoin(changed, "\n"));
-    REQUIRE(other.ok());
-    CHECK_FALSE(*other == trace);
-  }
-  lines.pop_back();
-  CHECK_FALSE(ParseTrace(absl::StrJoin(lines, "\n")).value() == trace);
-}
-
 TEST_CASE("every spike's trace survives being printed", "[schedule][trace]") {
   for (size_t index = 0; index < SpikeCount(); ++index) {
     Random random(index);
@@ -140,7 +86,7 @@ TEST_CASE("every spike's trace survives being printed", "[schedule][trace]") {
     StatusOr<Trace> again = ParseTrace(text);
     INFO(text);
     REQUIRE(again.ok());
-    CHECK(*again == spike.trace);
+    CHECK(Print(*again) == text);
   }
 }
 

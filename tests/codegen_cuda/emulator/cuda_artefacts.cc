@@ -104,10 +104,6 @@ std::shared_ptr<const Device> MakeEmulated(const DeviceOptions&) {
 
 }  // namespace
 
-std::string HandText() {
-  return kText;
-}
-
 GpuProgram HandProgram() {
   GpuProgram program{.sm = kSm, .code = GpuCode::kCudaText, .images = {}, .kernels = {}};
   const std::string text = kText;

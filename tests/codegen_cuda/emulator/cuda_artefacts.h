@@ -16,7 +16,6 @@ inline constexpr int kSm = 86;
 
 // A program of one image with the kernels below.
 GpuProgram HandProgram();
-std::string HandText();
 
 // y = ((x + 2 * w) + 2 * w) reversed, f32[4], with w = {1, 2, 3, 4}. Kernels: "scale_add", one
 // launch; "reverse", two launches with a workspace between them and 64 KiB of shared memory.
