@@ -185,21 +185,6 @@ Combiner AttentionCombiner(DType dtype) {
   return ScaledSums("attention", dtype, 2);
 }
 
-Combiner WelfordCombiner(DType dtype) {
-  return Interned("welford_" + ToString(dtype), [&] {
-    Parts parts = ParametersFor({Const(dtype, 0), Const(dtype, 0), Const(dtype, 0)});
-    const std::vector<Var>& a = parts.lhs;
-    const std::vector<Var>& b = parts.rhs;
-    // Chan, Golub, LeVeque 1979; the share is 0 where both counts are 0.
-    Expr count = a[0] + b[0];
-    Expr share =
-        SelectOf(Make<Eq>(count, Const(dtype, 0)), Const(dtype, 0), Make<Div>(b[0], count));
-    Expr delta = b[1] - a[1];
-    parts.results = {count, a[1] + delta * share, a[2] + b[2] + delta * delta * a[0] * share};
-    return parts;
-  });
-}
-
 namespace {
 
 bool IsFloat(DType dtype) {
@@ -236,7 +221,6 @@ constexpr Row kRows[] = {
     {"argmin_last_", IsOrdered, [](DType t) { return ArgMinCombiner(t, TieBreak::kLast); }},
     {"softmax_", IsFloat, SoftmaxCombiner},
     {"attention_", IsFloat, AttentionCombiner},
-    {"welford_", IsFloat, WelfordCombiner},
 };
 
 }  // namespace

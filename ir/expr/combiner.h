@@ -63,9 +63,6 @@ Combiner SoftmaxCombiner(DType dtype);
 // values). A score x with a value v comes in as (x, 1, v). The third element over the second is
 // attention's weighted mean of values. The third may have an axis that the others lack.
 Combiner AttentionCombiner(DType dtype);
-// Returns the combiner of (count, mean, sum of squared differences from the mean); an input x comes
-// in as (1, x, 0).
-Combiner WelfordCombiner(DType dtype);
 
 // Returns the combiner above of this name, e.g. "sum_f32" or "argmax_first_i64"; a null handle if
 // there is none.

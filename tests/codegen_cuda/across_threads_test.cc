@@ -47,7 +47,7 @@ struct Reduction {
 const Reduction kReductions[] = {
     {"sum_f32 init (B[i]) with (A[i, r])", "B: f32[5]"},
     {"argmax_first_f32 init (C[i], B[i]) with (A[i, r], r)", "B: i64[5], C: f32[5]"},
-    {"welford_f32 init (B[i], C[i], D[i]) with (1.0, A[i, r], 0.0)",
+    {"attention_f32 init (B[i], C[i], D[i]) with (A[i, r], 1.0, A[i, r])",
      "B: f32[5], C: f32[5], D: f32[5]"},
     {"or_bool init (B[i]) with (0.9 < A[i, r])", "B: bool[5]"},
 };

@@ -128,13 +128,6 @@ TEST_CASE("softmax merges partial sums, masked rows included", "[ir][combiner]")
   CHECK(merged[1] == Approx(1 + std::exp(-2.0)));
 }
 
-TEST_CASE("Welford merges means and squared differences", "[ir][combiner]") {
-  Combiner welford = WelfordCombiner(kFloat64);
-  CheckLaws(welford, {{1, 2, 0}, {1, -7, 0}, {3, 4, 2.5}}, 1e-14);
-  Tuple merged = Merged(welford, Merged(welford, {1, 1, 0}, {1, 2, 0}), {1, 6, 0});
-  CheckSame(merged, {3, 3, 14}, 1e-15);
-}
-
 TEST_CASE("attention merges weighted sums of values, masked tiles included", "[ir][combiner]") {
   Combiner attention = AttentionCombiner(kFloat64);
   CheckLaws(attention,

@@ -235,7 +235,7 @@ TEST_CASE("every standard combiner is found by its name and round-trips", "[ir][
                                 AndCombiner(),
                                 OrCombiner(),
                                 SoftmaxCombiner(kFloat32),
-                                WelfordCombiner(kFloat64),
+                                AttentionCombiner(kFloat64),
                                 MaxCombiner(kBool),
                                 ArgMaxCombiner(kFloat32, TieBreak::kFirst),
                                 ArgMinCombiner(kInt32, TieBreak::kLast)};

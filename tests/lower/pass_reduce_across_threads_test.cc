@@ -41,12 +41,12 @@ Function RowArgMax(const Shape& shape) {
                                     shape.rows, shape.row));
 }
 
-Function RowWelford(const Shape& shape) {
+Function RowAttention(const Shape& shape) {
   return ParsedFunction(fmt::format(R"(
     fn f(A: f32[{0}, {1}], N: f32[{0}], M: f32[{0}], V: f32[{0}]) tensor {{
       for i in 0..{0} @s/i {{ for r in 0..{1} @s/r {{
         block s(i: spatial {0} = i, r: reduce {1} = r) {{
-          reduce welford_f32 init (N[i], M[i], V[i]) with (1.0, A[i, r], 0.0) }}
+          reduce attention_f32 init (N[i], M[i], V[i]) with (A[i, r], 1.0, A[i, r]) }}
       }} }}
     }})",
                                     shape.rows, shape.row));
@@ -117,7 +117,7 @@ TEST_CASE("threads of any number above one reduce rows of any length",
           "[lower][passes][across_threads]") {
   for (const Shape& shape : kShapes) {
     INFO(shape.row << " by " << shape.threads);
-    for (Function (*row)(const Shape&) : {RowSum, RowArgMax, RowWelford, RowSoftmax}) {
+    for (Function (*row)(const Shape&) : {RowSum, RowArgMax, RowAttention, RowSoftmax}) {
       Function fn = row(shape);
       CheckThreaded(fn, ScheduledBy(fn, TraceOf(shape)));
     }

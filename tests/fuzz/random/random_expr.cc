@@ -57,7 +57,7 @@ Combiner RandomCombiner(Random& random) {
     case 3:
       return SoftmaxCombiner(kFloat32);
     case 4:
-      return WelfordCombiner(kFloat32);
+      return AttentionCombiner(kFloat32);
     case 5:
       return *exp_sum;
     default:
