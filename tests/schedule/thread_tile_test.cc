@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "schedule/sketches/gpu/gpu_thresholds.h"
+
 using namespace tcc;
 
 namespace {

@@ -7,6 +7,7 @@
 #include "schedule/analysis/reduction_nest.h"
 #include "schedule/sketches/parts/attention_parts.h"
 #include "schedule/sketches/parts/block_pattern.h"
+#include "schedule/sketches/parts/cpu_thresholds.h"
 #include "schedule/sketches/parts/default_tiles.h"
 #include "schedule/sketches/parts/lane_reduction.h"
 #include "schedule/sketches/parts/sketch_parts.h"
@@ -22,15 +23,6 @@
 
 namespace tcc {
 namespace {
-
-// Rows of logits of a tile of queries stay in the first cache.
-constexpr int64_t kKeysInTile = 512;
-// Registers of a row of values or of scores.
-constexpr int64_t kRowRegisters = 4;
-constexpr int64_t kMaxRows = 30;  // of queries in a tile of scores
-
-// Code for more panels of keys than that costs more than it saves.
-constexpr int64_t kUnrolledPanels = 8;
 
 // The sizes to start from.
 struct AttentionTile {
@@ -48,7 +40,7 @@ class FlashAttention {
     DType dtype = WritesOf(*core)[0].buffer.dtype();
     start_.lanes = std::max(target.vector_bytes / WholeBytes(dtype), 1);
     ChooseRegisters(target);
-    start_.keys = CeilDivision(p_.keys, CeilDivision(p_.keys, kKeysInTile));
+    start_.keys = CeilDivision(p_.keys, CeilDivision(p_.keys, kAttentionTileKeys));
     FreeSizes();
   }
 
@@ -79,7 +71,7 @@ class FlashAttention {
   void ChooseRegisters(const Target& target) {
     int64_t vectors = std::max<int64_t>(CeilDivision(p_.width, start_.lanes), 1);
     double best = 0;
-    for (int64_t registers = 1; registers <= std::min(vectors, kRowRegisters); ++registers) {
+    for (int64_t registers = 1; registers <= std::min(vectors, kMaxAttentionVectors); ++registers) {
       int64_t rows = std::max<int64_t>((target.vector_registers - registers - 1) / registers, 1);
       double products =
           static_cast<double>(rows * registers) / static_cast<double>(rows + registers);
@@ -100,9 +92,9 @@ class FlashAttention {
     LoopRef queries = Key(p_.out, p_.out_i);
     LoopRef keys = Key(p_.core, p_.t);
     LoopRef panel = Key(p_.logits, p_.logits_t);
-    rows_ = state_.Size(LevelKey(queries, 1), std::min(p_.queries, kMaxRows), {}, start_.rows);
+    rows_ = state_.Size(LevelKey(queries, 1), std::min(p_.queries, kMaxTileRows), {}, start_.rows);
     keys_ = state_.Size(LevelKey(keys, 1), p_.keys, {}, start_.keys);
-    registers_ = state_.Size(LevelKey(panel, 1), kRowRegisters, {}, start_.registers);
+    registers_ = state_.Size(LevelKey(panel, 1), kMaxAttentionVectors, {}, start_.registers);
     lanes_ =
         state_.Size(LevelKey(panel, 2), start_.lanes, PowersOfTwo(1, start_.lanes), start_.lanes);
   }
@@ -138,7 +130,7 @@ class FlashAttention {
     Try(Unroll{t + ".1"});
     Try(Vectorize{t + ".2"});
     // Known panels have no masks, and a tile that is never masked stays in registers.
-    if (CeilDivision(start_.keys, start_.registers * start_.lanes) <= kUnrolledPanels)
+    if (CeilDivision(start_.keys, start_.registers * start_.lanes) <= kMaxUnrolledPanels)
       Try(Unroll{t + ".0"});
   }
 

@@ -5,6 +5,7 @@
 #include "schedule/sketches/cpu/cpu_rules.h"
 #include "schedule/sketches/cpu/sliding_rows.h"
 #include "schedule/sketches/parts/block_pattern.h"
+#include "schedule/sketches/parts/cpu_thresholds.h"
 #include "schedule/steps/compute_at.h"
 #include "schedule/steps/loop_kind.h"
 #include "schedule/steps/reorder.h"
@@ -40,8 +41,8 @@ class ChainedProduct {
     if (!state_.Try(ComputeAt{rows, at})) return false;
     int64_t extent = ExtentOf(product_, spatial_.rbegin()[1]);
     lanes_ = Expr(tile_.lanes);
-    Expr registers = state_.Size(LevelKey(columns, 1), 8, {}, tile_.registers);
-    Expr tile_rows = state_.Size(LevelKey(line, 1), std::min<int64_t>(extent, 30), {}, tile_.rows);
+    Expr registers = state_.Size(LevelKey(columns, 1), kMaxTileVectors, {}, tile_.registers);
+    Expr tile_rows = state_.Size(LevelKey(line, 1), std::min(extent, kMaxTileRows), {}, tile_.rows);
     state_.Do(Split{line, {tile_rows}});
     state_.Do(Split{columns, {registers, lanes_}});
     std::vector<LoopRef> order;

@@ -6,6 +6,7 @@
 #include "schedule/analysis/reduction_nest.h"
 #include "schedule/sketches/cpu/cpu_parts.h"
 #include "schedule/sketches/parts/block_pattern.h"
+#include "schedule/sketches/parts/cpu_thresholds.h"
 #include "schedule/sketches/parts/default_tiles.h"
 #include "schedule/sketches/parts/sketch_parts.h"
 #include "schedule/steps/loop_kind.h"
@@ -15,9 +16,6 @@
 
 namespace tcc {
 namespace {
-
-// Columns of a panel: some cache lines of a row, and panels enough for several threads.
-constexpr int64_t kPanel = 128;
 
 // Whether the reduction may go on inside the axis: values of one that some outputs lack repeat it.
 bool IsColumn(const Block& block, size_t iter) {
@@ -108,7 +106,7 @@ class ColumnPanels {
   const Block& block_;
   const Target& target_;
   size_t leading_ = 0;                              // axes in front of the reduction
-  int64_t left_ = kPanel;                           // of the panel's columns, for axes further out
+  int64_t left_ = kOrderedPanelColumns;             // of the panel's columns, for axes further out
   std::vector<LoopRef> outer_, reduction_, panel_;  // each from the outermost inwards
   LoopRef lanes_;
 };

@@ -5,6 +5,7 @@
 #include "ir/analysis/accesses.h"
 #include "schedule/sketches/cpu/cpu_parts.h"
 #include "schedule/sketches/parts/block_pattern.h"
+#include "schedule/sketches/parts/cpu_thresholds.h"
 #include "schedule/sketches/parts/default_tiles.h"
 #include "schedule/sketches/parts/sketch_parts.h"
 #include "schedule/steps/compute_at.h"
@@ -16,10 +17,6 @@
 
 namespace tcc {
 namespace {
-
-// Accumulators at first, over all elements of a tuple: more hide more of an addition's latency.
-constexpr int64_t kRegisters = 4;
-constexpr int64_t kMaxColumnRegisters = 8;
 
 // Vectors of what the reader takes over.
 bool FillReader(SketchState& state, const LoopRef& loop, const Expr& lanes) {
@@ -47,9 +44,9 @@ std::optional<LoopRef> ReduceInColumns(SketchState& state, const ColumnReduction
   int64_t widest = std::max<int64_t>(target.vector_bytes / bytes, 1);
   const LoopRef& columns = reduction.columns;
   Expr lanes = LanesOf(state, LevelKey(columns, 2), reduction.extent, widest, widest);
-  int64_t most = std::max<int64_t>(kRegisters / static_cast<int64_t>(results.size()), 1);
+  int64_t most = std::max<int64_t>(kColumnAccumulators / static_cast<int64_t>(results.size()), 1);
   int64_t wanted = std::min(most, std::max<int64_t>(reduction.extent / widest, 1));
-  Expr registers = state.Size(LevelKey(columns, 1), kMaxColumnRegisters, {}, wanted);
+  Expr registers = state.Size(LevelKey(columns, 1), kMaxTileVectors, {}, wanted);
   if (!state.Try(Split{columns, {registers, lanes}})) return std::nullopt;
 
   std::optional<std::vector<ResultReader>> readers = KeepResults(state, *block);

@@ -8,6 +8,7 @@
 #include "schedule/sketches/cpu/cpu_rules.h"
 #include "schedule/sketches/parts/attention_parts.h"
 #include "schedule/sketches/parts/block_pattern.h"
+#include "schedule/sketches/parts/cpu_thresholds.h"
 #include "schedule/sketches/parts/default_tiles.h"
 #include "schedule/sketches/parts/row_reduction.h"
 #include "schedule/sketches/parts/sketch_parts.h"
@@ -94,10 +95,6 @@ std::vector<SketchState> ColumnsRule(const SketchState& state, const Block& bloc
   return columns ? std::vector<SketchState>{*std::move(columns)} : std::vector<SketchState>{};
 }
 
-// Gathering so few lanes costs more than it saves: the channels of an image, say, that move behind
-// its pixels.
-constexpr int64_t kMinLanes = 4;
-
 // Whether neighbours along the last variable are no neighbours in what the block reads.
 bool Gathers(const Function& fn, const Block& block) {
   std::vector<Access> reads = ReadsOf(block);
@@ -117,7 +114,7 @@ std::vector<SketchState> MapRule(const SketchState& state, const Block& block,
   int64_t extent = ExtentOf(block, block.iters.size() - 1);
   std::vector<SketchState> forks;
   if (auto tiled = TileTransposing(next, block, target)) forks.push_back(*std::move(tiled));
-  if (extent < kMinLanes && loops.size() > 1 && Gathers(state.fn(), block)) {
+  if (extent < kMinGatheredLanes && loops.size() > 1 && Gathers(state.fn(), block)) {
     next.Do(Unroll{last});
     loops.pop_back();
     RunInParallel(next, block, loops);
@@ -132,10 +129,6 @@ std::vector<SketchState> MapRule(const SketchState& state, const Block& block,
   forks.push_back(std::move(next));
   return forks;
 }
-
-// Results that are so many times as large as L2 come back from memory: keeping rows of them made
-// depthwise windows over 8 MiB and more 2 to 14 % faster, and others up to 70 % slower.
-constexpr int64_t kFarL2s = 8;
 
 // A map that makes what one window slides over is done on its own, or row by row in front of it.
 std::vector<SketchState> SlidingRule(const SketchState& state, const Block& block,

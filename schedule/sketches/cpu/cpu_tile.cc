@@ -9,6 +9,7 @@
 #include "schedule/sketches/cpu/cpu_parts.h"
 #include "schedule/sketches/cpu/register_tiling.h"
 #include "schedule/sketches/parts/block_pattern.h"
+#include "schedule/sketches/parts/cpu_thresholds.h"
 #include "schedule/steps/compute_at.h"
 #include "schedule/steps/decompose_reduction.h"
 #include "schedule/steps/loop_kind.h"
@@ -28,9 +29,6 @@ enum class TileOrder : uint8_t { kColumnsOutside, kRowsOutside, kPanelsAhead };
 // The operands that are packed into panels of columns: only constants, packed when the model is
 // linked, or also non-constant operands, copied whenever the function runs.
 enum class Panels : uint8_t { kOfConstants, kOfAll };
-
-// The initial number of panels in turn if the next one is prefetched.
-constexpr int64_t kPanelsInTurn = 4;
 
 struct TileChoice {
   TileOrder order = TileOrder::kColumnsOutside;
@@ -99,7 +97,7 @@ WholeTile TileWhole(RegisterTiling t, const TileChoice& choice) {
   ResultReader reader = KeepResultLocal(t.state, block);
   bool ahead = choice.order == TileOrder::kPanelsAhead;
   const Piece piece = FirstPiece(t, choice);
-  t.SplitTile(ahead ? std::max(kPanelsInTurn, piece.panels) : piece.panels, piece.tiles);
+  t.SplitTile(ahead ? std::max(kPrefetchedInTurn, piece.panels) : piece.panels, piece.tiles);
 
   std::vector<LoopRef> outer = OuterLoops(t);
   std::vector<LoopRef> tiles = {LevelKey(t.Key(t.columns()), 1)};
@@ -127,14 +125,6 @@ WholeTile TileWhole(RegisterTiling t, const TileChoice& choice) {
   RunInParallel(t.state, block, outer);
   return {std::move(t.state), prefetches, gain};
 }
-
-// The fewest terms of a long reduction. Fewer are only a few steps that fill L1, and one pass over
-// the results costs less than coming back to them.
-constexpr int64_t kLongReduction = 1024;
-
-// The number of terms after which a sum of random products in one chain has an error of about 1e-5
-// of its deviation; in steps of some hundreds the error is a tenth of that.
-constexpr int64_t kLongChain = 4096;
 
 class SteppedTile {
  public:
@@ -297,16 +287,14 @@ SketchState TileInSteps(RegisterTiling tiling, bool copies) {
 // together.
 bool GainsBySteps(const RegisterTiling& tiling) {
   return tiling.rows() && !tiling.is_columnwise() && HasReuse(tiling.block()) &&
-         TermsOf(tiling.block()) >= kLongReduction;
+         TermsOf(tiling.block()) >= kMinSteppedTerms;
 }
 
-// With at most so many rows a panel of at least so many terms is used up faster than the next one
-// is fetched: by the step a thread has its first data sooner, and asks for less in vain at the end.
-constexpr int64_t kRowsOfStreams = 64, kTermsOfStreams = 2048;
-
+// Returns whether a panel is used up faster than the next one is fetched: by the step a thread has
+// its first data sooner, and asks for less in vain at the end.
 bool StreamsPanels(const RegisterTiling& tiling) {
-  return AllRows(tiling) <= kRowsOfStreams && TermsOf(tiling.block()) >= kTermsOfStreams &&
-         GainsByPrefetch(tiling, kTermsOfStreams);
+  return AllRows(tiling) <= kMaxStreamRows && TermsOf(tiling.block()) >= kMinStreamTerms &&
+         GainsByPrefetch(tiling, kMinStreamTerms);
 }
 
 // Returns whether summing all terms in one chain would round too often.

@@ -7,6 +7,7 @@
 #include "schedule/sketches/cpu/cpu_parts.h"
 #include "schedule/sketches/cpu/cpu_rules.h"
 #include "schedule/sketches/parts/block_pattern.h"
+#include "schedule/sketches/parts/cpu_thresholds.h"
 #include "schedule/sketches/parts/default_tiles.h"
 #include "schedule/sketches/parts/operand_panels.h"
 #include "schedule/sketches/parts/sketch_parts.h"
@@ -22,9 +23,7 @@
 namespace tcc {
 namespace {
 
-constexpr int64_t kTile = 16;  // rows, columns and words
-constexpr int64_t kTilesInTurn =
-    2;  // along rows, and along columns: their sums fill four registers
+constexpr int64_t kTile = 16;  // rows, columns and words of AMX (tdpbusd, tdpbf16ps)
 
 // A block's variables by the parts that they play.
 struct MatrixAxes {
@@ -114,15 +113,15 @@ class MatrixTile {
 
   // Returns the size of how many tiles have their sums in registers at once.
   Expr InTurn(const LoopRef& loop, int64_t tiles) {
-    return state_.Size(loop, kTilesInTurn, {}, std::min(tiles, kTilesInTurn));
+    return state_.Size(loop, kAmxTilesInTurn, {}, std::min(tiles, kAmxTilesInTurn));
   }
 
   // Returns the loops over pieces. Each has all tiles of the axis that is inside.
   std::vector<LoopRef> SplitLoops(Outside outside) {
     Expr columns = InTurn(LevelKey(Column(), 2), Tiles(axes_.column));
     Expr rows = InTurn(LevelKey(Row(), 2), Tiles(axes_.row));
-    int64_t panels = CeilDivision(Tiles(axes_.column), kTilesInTurn);
-    int64_t blocks = CeilDivision(Tiles(axes_.row), kTilesInTurn);
+    int64_t panels = CeilDivision(Tiles(axes_.column), kAmxTilesInTurn);
+    int64_t blocks = CeilDivision(Tiles(axes_.row), kAmxTilesInTurn);
     bool by_columns = outside == Outside::kColumns;
     Expr panels_in_turn = state_.Size(LevelKey(Column(), 1), panels, {}, by_columns ? 1 : panels);
     Expr blocks_in_turn = state_.Size(LevelKey(Row(), 1), blocks, {}, by_columns ? blocks : 1);
@@ -139,7 +138,7 @@ class MatrixTile {
 
   void PackWeight(const Expr& columns) {
     for (const PanelOperand& operand : ConstantOperands(state_.fn(), block_, axes_.column)) {
-      if (!IsWorthPacking(operand, kTilesInTurn * kTile)) continue;
+      if (!IsWorthPacking(operand, kAmxTilesInTurn * kTile)) continue;
       for (const Step& step : PackingSteps(operand, block_.name, columns, Expr(kTile), panels_)) {
         state_.Do(step);
       }
@@ -168,7 +167,7 @@ class MatrixTile {
 
   // Prefetches the next panel of the weight where enough blocks of rows use one meanwhile.
   void PrefetchPanels(Outside outside, const LoopRef& at) {
-    if (outside == Outside::kRows || Tiles(axes_.column) < kMinPrefetchedPanels * kTilesInTurn)
+    if (outside == Outside::kRows || Tiles(axes_.column) < kMinPrefetchedPanels * kAmxTilesInTurn)
       return;
     for (const std::string& panel : panels_) {
       state_.Try(Prefetch{block_.name, panel, LevelKey(Column(), 0), at, Expr(1)});
@@ -198,7 +197,7 @@ std::vector<SketchState> TileForMatrices(const SketchState& state, const Block& 
   for (size_t i : ItersOf(block, IterKind::kSpatial)) {
     if (i != axes->column) rows *= ExtentOf(block, i);
   }
-  int64_t panels = ExtentOf(block, axes->column) / kTile / kTilesInTurn;
+  int64_t panels = ExtentOf(block, axes->column) / kTile / kAmxTilesInTurn;
   bool by_rows = rows > ExtentOf(block, axes->column) || panels < kParallelPieces;
   if (by_rows && forks.size() == 2) std::swap(forks[0], forks[1]);
   return forks;

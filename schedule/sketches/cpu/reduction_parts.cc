@@ -7,6 +7,7 @@
 #include "ir/expr/visitor.h"
 #include "schedule/sketches/cpu/column_reduction.h"
 #include "schedule/sketches/parts/block_pattern.h"
+#include "schedule/sketches/parts/cpu_thresholds.h"
 #include "schedule/sketches/parts/default_tiles.h"
 #include "schedule/sketches/parts/lane_reduction.h"
 #include "schedule/sketches/parts/row_reduction.h"
@@ -21,16 +22,6 @@
 
 namespace tcc {
 namespace {
-
-// Fewer leave threads idle. From 4 rows on a softmax was slower in parts on two threads: a row
-// stays in the cache from one of its blocks to the next.
-constexpr int64_t kMinPieces = 4;
-constexpr int64_t kParts = 64;
-// Instances of a part at least, all results together: a smaller one is not worth being fetched by
-// another thread.
-constexpr int64_t kMinPart = 1 << 14;
-// Columns that a piece has without parts: some vectors.
-constexpr int64_t kColumnsOfPiece = 64;
 
 int64_t PowerAtLeast(int64_t value) {
   return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(value)));
@@ -78,10 +69,10 @@ class ReductionParts {
     int64_t pieces = 1;
     for (size_t i : spatial_) {
       int64_t extent = ExtentOf(block_, i);
-      pieces *= columns_ == i ? CeilDivision(extent, kColumnsOfPiece) : extent;
+      pieces *= columns_ == i ? CeilDivision(extent, kPieceColumns) : extent;
     }
     if (pieces >= kMinPieces) return 1;
-    return std::min(kParts, WorkOf(block_) / kMinPart);
+    return std::min(kMaxReductionParts, WorkOf(block_) / kMinReductionPart);
   }
 
   // The loop of the reduction that is cut: the first that has enough for all parts, or the longest.

@@ -9,6 +9,7 @@
 #include "schedule/analysis/reduction_nest.h"
 #include "schedule/sketches/cpu/cpu_parts.h"
 #include "schedule/sketches/parts/block_pattern.h"
+#include "schedule/sketches/parts/cpu_thresholds.h"
 #include "schedule/sketches/parts/operand_panels.h"
 #include "schedule/sketches/parts/sketch_parts.h"
 #include "schedule/steps/cache.h"
@@ -24,16 +25,6 @@
 namespace tcc {
 namespace {
 
-// More taps than this are a loop: unrolled, each is an instruction for every row of a tile.
-constexpr int64_t kMaxTaps = 32;
-
-// Fewer rows than this do not fill a tile: another axis may have more.
-constexpr int64_t kFewRows = 6;
-
-// Pieces of rows with all columns. Each reads all weights from the second cache, so there are no
-// more than what keeps many threads busy.
-constexpr int64_t kSharedRowPieces = 32;
-
 double BufferBytes(const Function& fn, const Var& buffer) {
   double bytes = static_cast<double>(WholeBytes(buffer.dtype()));
   for (const Expr& extent : FindBuffer(fn, buffer)->shape) {
@@ -46,16 +37,12 @@ bool IsColumnwise(const Block& block, size_t column) {
   int64_t taps = 1;
   for (size_t r : ItersOf(block, IterKind::kReduce)) {
     // One more than the most is too many, and the product stays small.
-    taps *= std::min(ExtentOf(block, r), kMaxTaps + 1);
+    taps *= std::min(ExtentOf(block, r), kMaxUnrolledTaps + 1);
   }
-  bool all = taps <= kMaxTaps;
+  bool all = taps <= kMaxUnrolledTaps;
   for (const Access& read : ReadsOf(block)) all = all && Uses(read, block.iters[column].var);
   return all;
 }
-
-// The number of tiles of rows that must read a panel before its copy costs less than the shorter
-// strides save.
-constexpr int64_t kStreamingTiles = 8;
 
 // Returns the product of the extents; 0 if one is not known.
 int64_t ElementsOf(const Buffer& buffer, std::span<const int64_t> dims) {
@@ -86,7 +73,7 @@ PanelGain GainOfPanels(const PanelOperand& operand, int64_t rows, int64_t width,
     return gains ? PanelGain::kGathers : PanelGain::kNone;
   }
   bool is_far = bytes * ElementsOf(operand.buffer, dims) > target.l1_bytes;
-  bool gains = tiles >= kStreamingTiles && is_far && IsWorthPacking(operand, width);
+  bool gains = tiles >= kMinStreamingTiles && is_far && IsWorthPacking(operand, width);
   return gains ? PanelGain::kStrides : PanelGain::kNone;
 }
 
@@ -150,7 +137,7 @@ RegisterTiling::RegisterTiling(const SketchState& before, const Block& block, co
     if (s != columns_ && Extent(s) > 1) rows_ = s;
   }
   is_columnwise_ = rows_ && IsColumnwise(block, spatial_[columns_]);
-  if (rows_ && !is_columnwise_ && Extent(*rows_) < kFewRows) rows_ = MostRows();
+  if (rows_ && !is_columnwise_ && Extent(*rows_) < kMinTileRows) rows_ = MostRows();
   int64_t rows = rows_ ? Extent(*rows_) : 1;
   tile_ = is_columnwise_ ? ChooseWindowTile(TermsOf(block), rows, Extent(columns_), target, dtype())
                          : ChooseRegisterTile(rows, Extent(columns_), target, dtype());
@@ -241,7 +228,7 @@ void RegisterTiling::SplitTile(int64_t panels_in_turn, int64_t tiles_in_turn) {
   if (!rows_) return;
   int64_t extent = Extent(*rows_);
   LoopRef key = Key(*rows_);
-  Expr rows = state.Size(LevelKey(key, 2), std::min<int64_t>(extent, 30), {}, tile_.rows);
+  Expr rows = state.Size(LevelKey(key, 2), std::min(extent, kMaxTileRows), {}, tile_.rows);
   Expr tiles = state.Size(LevelKey(key, 1), extent, {}, tiles_in_turn);
   state.Do(Split{key, {tiles, rows}});
 }
@@ -251,7 +238,7 @@ void RegisterTiling::SplitColumns(int64_t panels_in_turn) {
   int64_t widest = std::max<int64_t>(target_.vector_bytes / WholeBytes(dtype()), 1);
   LoopRef key = Key(columns_);
   lanes_ = LanesOf(state, LevelKey(key, 3), extent, widest, tile_.lanes);
-  registers_ = state.Size(LevelKey(key, 2), 8, {}, tile_.registers);
+  registers_ = state.Size(LevelKey(key, 2), kMaxTileVectors, {}, tile_.registers);
   Expr panels = state.Size(LevelKey(key, 1), std::min<int64_t>(extent, 1024), {}, panels_in_turn);
   state.Do(Split{key, {panels, registers_, lanes_}});
 }

@@ -2,6 +2,7 @@
 #include "schedule/sketches/cpu/cpu_parts.h"
 #include "schedule/sketches/cpu/cpu_rules.h"
 #include "schedule/sketches/cpu/sliding_rows.h"
+#include "schedule/sketches/parts/cpu_thresholds.h"
 #include "schedule/steps/compute_at.h"
 #include "schedule/steps/loop_kind.h"
 #include "schedule/steps/rolling_buffer.h"

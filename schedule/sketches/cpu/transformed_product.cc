@@ -6,6 +6,7 @@
 #include "ir/expr/visitor.h"
 #include "schedule/sketches/cpu/cpu_parts.h"
 #include "schedule/sketches/parts/block_pattern.h"
+#include "schedule/sketches/parts/cpu_thresholds.h"
 #include "schedule/sketches/parts/default_tiles.h"
 #include "schedule/sketches/parts/operand_panels.h"
 #include "schedule/sketches/parts/sketch_parts.h"
@@ -20,9 +21,6 @@
 
 namespace tcc {
 namespace {
-
-// The pieces that threads share; half of them where there are few rows.
-constexpr int64_t kMinPieces = 4;
 
 // The stages, in their order. The output's last three axes are the rows and columns of an image,
 // whose tiles have `tile` of each, and its channels.
@@ -183,8 +181,8 @@ class TransformedProduct {
     LoopRef tiles = BaseKey(s_.product->name, s_.product->iters[TilesIter()]);
     int64_t extent = ExtentOf(*s_.product, FiltersIter());
     lanes_ = LanesOf(state_, LevelKey(filters, 2), extent, target_.FloatLanes(), tile_.lanes);
-    registers_ = state_.Size(LevelKey(filters, 1), 8, {}, tile_.registers);
-    product_rows_ = state_.Size(LevelKey(tiles, 1), 30, {}, tile_.rows);
+    registers_ = state_.Size(LevelKey(filters, 1), kMaxTileVectors, {}, tile_.registers);
+    product_rows_ = state_.Size(LevelKey(tiles, 1), kMaxTileRows, {}, tile_.rows);
   }
 
   void PackConstants() {

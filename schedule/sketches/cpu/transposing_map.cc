@@ -5,6 +5,7 @@
 #include "ir/expr/visitor.h"
 #include "schedule/sketches/cpu/cpu_parts.h"
 #include "schedule/sketches/parts/block_pattern.h"
+#include "schedule/sketches/parts/cpu_thresholds.h"
 #include "schedule/sketches/parts/default_tiles.h"
 #include "schedule/sketches/parts/sketch_parts.h"
 #include "schedule/sketches/parts/transposed_operand.h"
@@ -21,24 +22,20 @@
 namespace tcc {
 namespace {
 
-constexpr int64_t kWidest = 16;
-constexpr int64_t kColumns = 8;
-constexpr int64_t kCostlyCalls = 2;
-
 // The initial size of a tile of an operand.
 struct TileSize {
   int64_t rows = 1;
   int64_t columns = 1;
 };
 
-// Whole lines of the operand by 8 columns. 16 columns take twice as long to transpose; but a map
-// that computes several functions took a quarter longer in vectors of 8 lanes where there are 16.
+// Whole lines of the operand by few columns; but all lanes where a map computes several functions.
 TileSize ChooseTile(const Block& block, DType dtype, const Target& target) {
   int64_t calls = 0;
   PreOrderExprs(block.body, [&](const Expr& expr) { calls += expr.as<Call>() != nullptr; });
-  int64_t line = std::min<int64_t>(kCacheLineBytes / WholeBytes(dtype), kWidest);
-  if (calls < kCostlyCalls || target.FloatLanes() <= kColumns) return {line, kColumns};
-  return {std::min(line, kColumns), target.FloatLanes()};
+  int64_t line = std::min<int64_t>(kCacheLineBytes / WholeBytes(dtype), kMaxTransposed);
+  bool is_wide = calls >= kMinCostlyCalls && target.FloatLanes() > kTransposedColumns;
+  if (is_wide) return {std::min(line, kTransposedColumns), target.FloatLanes()};
+  return {line, kTransposedColumns};
 }
 
 class TransposingTile {
@@ -80,7 +77,7 @@ class TransposingTile {
   LoopRef Key(size_t i) const { return BaseKey(block_.name, block_.iters[i]); }
 
   void SplitAxis(const LoopRef& loop, size_t i, int64_t start) {
-    Expr part = LanesOf(state_, LevelKey(loop, 1), ExtentOf(block_, i), kWidest, start);
+    Expr part = LanesOf(state_, LevelKey(loop, 1), ExtentOf(block_, i), kMaxTransposed, start);
     state_.Do(Split{loop, {part}});
   }
 

@@ -6,6 +6,7 @@
 #include "ir/expr/visitor.h"
 #include "schedule/analysis/guard.h"
 #include "schedule/analysis/placement.h"
+#include "schedule/sketches/gpu/gpu_thresholds.h"
 #include "schedule/sketches/parts/attention_parts.h"
 #include "schedule/sketches/parts/block_pattern.h"
 #include "schedule/sketches/parts/sketch_parts.h"
@@ -20,15 +21,6 @@
 
 namespace tcc {
 namespace {
-
-constexpr int64_t kMaxRows = 256;  // queries per thread block
-constexpr int64_t kMaxKeys = 32;   // keys per tile
-constexpr int64_t kMaxSlice = 64;  // values that a thread sums
-// The initial sizes: they take registers for a slice twice, and for a tile's logits three times.
-constexpr int64_t kRows = 64;
-constexpr int64_t kKeys = 8;
-constexpr int64_t kSlice = 32;
-constexpr int64_t kSteps = 4;
 
 // The operands of the scores: one has the queries' axis, the other the keys'.
 struct Operands {
@@ -104,10 +96,14 @@ class ThreadAttention {
 
   void PlaceCore() {
     LoopRef i = Key(p_.out, p_.out_i), d = Key(p_.out, p_.out_d), t = Key(p_.core, p_.t);
-    int64_t most_rows = std::max<int64_t>(32, std::min(kMaxRows, (p_.queries + 31) / 32 * 32));
-    Expr rows = state_.Size(LevelKey(i, 1), most_rows, {DomainKind::kMultiples, {32}}, kRows);
-    Expr slice = state_.Size(LevelKey(d, 1), std::min(p_.width, kMaxSlice), {}, kSlice);
-    Expr keys = state_.Size(LevelKey(t, 1), std::min(p_.keys, kMaxKeys), {}, kKeys);
+    int64_t most_rows =
+        std::max<int64_t>(32, std::min(kMaxAttentionRows, (p_.queries + 31) / 32 * 32));
+    Expr rows =
+        state_.Size(LevelKey(i, 1), most_rows, {DomainKind::kMultiples, {32}}, kAttentionRows);
+    Expr slice =
+        state_.Size(LevelKey(d, 1), std::min(p_.width, kMaxAttentionSlice), {}, kAttentionSlice);
+    Expr keys =
+        state_.Size(LevelKey(t, 1), std::min(p_.keys, kMaxAttentionKeys), {}, kAttentionKeys);
     std::vector<std::string> results;
     for (const Access& output : BlockNamed(p_.core)->body.as<Reduce>()->outputs) {
       results.push_back(output.buffer->name);
@@ -149,7 +145,7 @@ class ThreadAttention {
     }
     LoopRef e = Key(p_.scores, p_.scores_e);
     int64_t depth = ExtentOfAxis(p_.scores, p_.scores_e);
-    Expr steps = state_.Size(LevelKey(e, 1), std::min<int64_t>(depth, 8), {}, kSteps);
+    Expr steps = state_.Size(LevelKey(e, 1), std::min<int64_t>(depth, 8), {}, kAttentionSteps);
     Try(Split{e, {steps}});
     LoopRef i = Key(p_.scores, p_.scores_i), t = Key(p_.scores, p_.scores_t);
     Try(Reorder{{LevelKey(e, 0), LevelKey(e, 1), i, t}});

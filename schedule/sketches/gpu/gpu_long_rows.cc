@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "schedule/sketches/gpu/gpu_thresholds.h"
 #include "schedule/sketches/gpu/thread_tile.h"
 #include "schedule/sketches/parts/block_pattern.h"
 #include "schedule/sketches/parts/default_tiles.h"
@@ -17,10 +18,6 @@
 namespace tcc {
 namespace {
 
-constexpr int64_t kLongRow = 1 << 15;  // elements
-constexpr int64_t kThreads = 256;
-constexpr int64_t kSteps = 4;  // loads of a thread that are in flight together
-
 class LongRows {
  public:
   LongRows(const SketchState& state, const Block& block, const Target& target)
@@ -34,7 +31,7 @@ class LongRows {
   }
 
   std::optional<SketchState> Build(const Block& block) {
-    if (row_ < kLongRow || results_ * kSteps > busy_blocks_) return std::nullopt;
+    if (row_ < kMinLongRow || results_ * kMinLongRowParts > busy_blocks_) return std::nullopt;
     std::vector<LoopRef> rows = KeysOf(block, ItersOf(block, IterKind::kSpatial));
     if (!SplitRow(block) || !SpreadParts(rows) || !AddParts(rows)) return std::nullopt;
     for (const std::string& done : {name_, name_ + ".init", part_, part_ + ".init"}) {
@@ -62,7 +59,7 @@ class LongRows {
       row_loop_ = FusedKey(loops[i], row_loop_);
     }
     int64_t vectors = row_ / CopyLanes(last);
-    int64_t wanted = std::max(vectors * results_ / busy_blocks_, kThreads);
+    int64_t wanted = std::max(vectors * results_ / busy_blocks_, kLongRowThreads);
     Expr chunk = state_.Size(LevelKey(row_loop_, 1), vectors, PowersOfTwo(64, vectors), wanted);
     return state_.Try(Split{row_loop_, {chunk}}) &&
            state_.Try(RFactor{name_, LevelKey(row_loop_, 0), 0, Scope::kGlobal, part_});
@@ -70,8 +67,10 @@ class LongRows {
 
   bool SpreadParts(const std::vector<LoopRef>& rows) {
     LoopRef parts = OfParts(LevelKey(row_loop_, 0)), chunk = OfParts(LevelKey(row_loop_, 1));
-    Expr threads = state_.Size(LevelKey(chunk, 2), max_threads_, PowersOfTwo(32, 1024), kThreads);
-    Expr steps = state_.Size(LevelKey(chunk, 1), 8, PowersOfTwo(1, 8), kSteps);
+    Expr threads =
+        state_.Size(LevelKey(chunk, 2), max_threads_, PowersOfTwo(32, 1024), kLongRowThreads);
+    Expr steps = state_.Size(LevelKey(chunk, 1), kMaxLoadsInFlight,
+                             PowersOfTwo(1, kMaxLoadsInFlight), kLongRowLoads);
     if (!state_.Try(DecomposeReduction{part_, chunk}) ||
         !state_.Try(Split{chunk, {steps, threads}}) ||
         !state_.Try(Bind{LevelKey(chunk, 2), ForKind::kThreadIdxX}) ||
@@ -86,7 +85,7 @@ class LongRows {
   bool AddParts(const std::vector<LoopRef>& rows) {
     LoopRef parts = LevelKey(row_loop_, 0);
     Expr threads =
-        state_.Size(LevelKey(parts, 1), max_threads_, PowersOfTwo(32, 1024), kThreads / 2);
+        state_.Size(LevelKey(parts, 1), max_threads_, PowersOfTwo(32, 1024), kBlockThreads);
     return state_.Try(DecomposeReduction{name_, parts}) && state_.Try(Split{parts, {threads}}) &&
            state_.Try(Bind{LevelKey(parts, 1), ForKind::kThreadIdxX}) &&
            BindRows(rows, ForKind::kBlockIdxX);

@@ -11,8 +11,8 @@
 #include "ir/expr/visitor.h"
 #include "schedule/analysis/guard.h"
 #include "schedule/sketches/gpu/gpu_parts.h"
+#include "schedule/sketches/gpu/gpu_thresholds.h"
 #include "schedule/sketches/gpu/mma_product.h"
-#include "schedule/sketches/gpu/thread_tile.h"
 #include "schedule/sketches/parts/block_pattern.h"
 #include "schedule/sketches/parts/default_tiles.h"
 #include "schedule/sketches/parts/operand_panels.h"
@@ -36,6 +36,7 @@
 namespace tcc {
 namespace {
 
+// Shapes of mma, ldmatrix and cp.async, as PTX ISA gives them.
 constexpr int64_t kColumns = 8;  // of an instruction's tile
 constexpr int64_t kLoaded = 16;  // rows or columns of one load of matrices
 // A lane holds two neighbours of every eighth row.
@@ -45,13 +46,6 @@ constexpr int64_t kLaneColumns = 4;
 constexpr int64_t kHalfBytes = 2;
 constexpr int64_t kWordBytes = 4;
 constexpr int64_t kChunkBytes = 16;
-// The initial and the largest size of a step along k between two barriers: bytes of a staged row,
-// and steps of an instruction.
-constexpr int64_t kStepBytes = 64;
-constexpr int64_t kMaxSteps = 4;
-// The fewest steps of a part of the reduction: adding up shorter parts costs what they save.
-constexpr int64_t kMinPartSteps = 8;
-constexpr int64_t kMaxParts = 32;
 
 // The numbers of warps, and of tiles of kLoaded rows per warp.
 struct Levels {
@@ -99,7 +93,7 @@ Start StartWhole(const Extents& extents, const Target& target) {
 // Returns nullopt if tiles of the results alone keep every multiprocessor busy, or if parts of the
 // reduction would be short.
 std::optional<Start> StartInParts(const Extents& extents, const Target& target) {
-  int64_t most = std::min(extents.steps / kMinPartSteps, kMaxParts);
+  int64_t most = std::min(extents.steps / kMinMmaPartSteps, kMaxMmaParts);
   if (most < 2 || StartWithParts(extents, 1, target)) return std::nullopt;
   std::optional<Start> start = StartWithParts(extents, most, target);
   return start ? start : Start{kLevels[std::size(kLevels) - 2], most};
@@ -168,10 +162,11 @@ class MmaTiled {
     n_warps_ = state_.Size(LevelKey(n_, 1), 4, PowersOfTwo(1, 4), start.n_warps);
     n_tiles_ = state_.Size(LevelKey(n_, 2), 8, PowersOfTwo(2, 8), start.n_tiles);
     int64_t depth = p_.mma->depth;
-    int64_t most = std::clamp<int64_t>(CeilDivision(ExtentAt(p_.k), depth), 1, kMaxSteps);
-    int64_t steps = std::clamp<int64_t>(kStepBytes / (depth * p_.a.bytes), 1, kMaxSteps);
-    k_tiles_ = state_.Size(k_tile_, kMaxSteps, PowersOfTwo(1, kMaxSteps), std::min(steps, most));
-    if (in_parts_) parts_ = state_.Size(LevelKey(k_, 1), kMaxParts, {}, begin.parts);
+    int64_t most = std::clamp<int64_t>(CeilDivision(ExtentAt(p_.k), depth), 1, kMaxMmaSteps);
+    int64_t steps = std::clamp<int64_t>(kMmaStepBytes / (depth * p_.a.bytes), 1, kMaxMmaSteps);
+    k_tiles_ =
+        state_.Size(k_tile_, kMaxMmaSteps, PowersOfTwo(1, kMaxMmaSteps), std::min(steps, most));
+    if (in_parts_) parts_ = state_.Size(LevelKey(k_, 1), kMaxMmaParts, {}, begin.parts);
     rows_ = m_warps_ * m_tiles_ * Expr(p_.mma->rows);
     columns_ = n_warps_ * n_tiles_ * Expr(kColumns);
     steps_ = k_tiles_ * Expr(depth);
@@ -442,7 +437,7 @@ Extents ExtentsOf(const Block& block, const MmaProduct& product) {
   for (size_t i : ItersOf(block, IterKind::kSpatial)) {
     if (i != product.m && i != product.n) extents.others *= ExtentOf(block, i);
   }
-  extents.steps = ExtentOf(block, product.k) * product.a.bytes / kStepBytes;
+  extents.steps = ExtentOf(block, product.k) * product.a.bytes / kMmaStepBytes;
   for (size_t i : ItersOf(block, IterKind::kReduce)) {
     if (i != product.k) extents.steps *= ExtentOf(block, i);
   }

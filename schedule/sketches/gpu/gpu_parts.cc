@@ -1,5 +1,6 @@
 #include "schedule/sketches/gpu/gpu_parts.h"
 
+#include "schedule/sketches/gpu/gpu_thresholds.h"
 #include "schedule/sketches/parts/block_pattern.h"
 #include "schedule/steps/compute_at.h"
 #include "schedule/steps/decompose_reduction.h"
@@ -8,16 +9,10 @@
 #include "support/target.h"
 
 namespace tcc {
-namespace {
-
-constexpr int64_t kThreads = 128;  // to start from
-
-}  // namespace
-
 LoopRef SpreadOverThreads(SketchState& state, const std::vector<LoopRef>& loops) {
   LoopRef fused = FuseAll(state, loops), threads = LevelKey(fused, 1);
   Domain warps{DomainKind::kMultiples, {Target::kWarp}};
-  state.Do(Split{fused, {state.Size(threads, kCudaLimits.max_threads, warps, kThreads)}});
+  state.Do(Split{fused, {state.Size(threads, kCudaLimits.max_threads, warps, kBlockThreads)}});
   state.Do(Bind{LevelKey(fused, 0), ForKind::kBlockIdxX});
   state.Do(Bind{threads, ForKind::kThreadIdxX});
   return threads;

@@ -9,6 +9,7 @@
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
 #include "schedule/analysis/placement.h"
+#include "schedule/sketches/gpu/gpu_thresholds.h"
 #include "schedule/sketches/gpu/thread_tile.h"
 #include "schedule/sketches/parts/block_pattern.h"
 #include "schedule/sketches/parts/default_tiles.h"
@@ -25,15 +26,6 @@
 
 namespace tcc {
 namespace {
-
-// The initial number of threads per block, and of vectors of a row that a thread processes in turn.
-constexpr int64_t kThreads = 128;
-constexpr int64_t kVectors = 8;
-constexpr int64_t kMaxSteps = 8;  // vectors at once: loads in flight together
-constexpr int64_t kMaxRows = 32;  // per block
-// The most bytes of a row in shared memory. Beyond, elements are recomputed: fewer blocks would fit
-// a multiprocessor.
-constexpr int64_t kMaxRowBytes = 24 * 1024;
 
 enum class Between { kShared, kInline };  // the placement of the maps' elements
 
@@ -128,7 +120,7 @@ class ThreadRows {
       bytes += RowOf(*block) * WholeBytes(WritesOf(*block)[0].buffer.dtype());
     }
     row_bytes_ = bytes;
-    if (bytes > kMaxRowBytes && between_ == Between::kShared) return false;
+    if (bytes > kMaxSharedRowBytes && between_ == Between::kShared) return false;
     std::vector<std::string> kept;
     for (const std::string& name : chain_) {
       Ref<Block> block = Find(name);
@@ -172,12 +164,12 @@ class ThreadRows {
   }
 
   // Returns the initial number of threads for a row of `vectors` vectors. A thread gets about
-  // kVectors of them; if there are few rows, there are more threads.
+  // kRowVectors of them; if there are few rows, there are more threads.
   int64_t ThreadsFor(int64_t vectors) const {
     int64_t all = PowerOfTwoFrom(vectors);
-    int64_t least = all_rows_ < busy_blocks_ ? 2 * kThreads : Target::kWarp;
-    int64_t most = all_rows_ < busy_blocks_ ? max_threads_ : 2 * kThreads;
-    int64_t threads = std::clamp(PowerOfTwoFrom(CeilDivision(vectors, kVectors)), least, most);
+    int64_t least = all_rows_ < busy_blocks_ ? 2 * kBlockThreads : Target::kWarp;
+    int64_t most = all_rows_ < busy_blocks_ ? max_threads_ : 2 * kBlockThreads;
+    int64_t threads = std::clamp(PowerOfTwoFrom(CeilDivision(vectors, kRowVectors)), least, most);
     return std::max<int64_t>(std::min(threads, all), 2);
   }
 
@@ -193,14 +185,14 @@ class ThreadRows {
     LoopRef key = chain_.back() + "/row";
     threads_ = state_.Size(LevelKey(key, 1), most, PowersOfTwo(2, most), threads);
     int64_t steps = PowerOfTwoFrom(CeilDivision(vectors, threads));
-    steps_ = state_.Size(LevelKey(key, 2), kMaxSteps, PowersOfTwo(1, kMaxSteps),
-                         std::min(steps, kMaxSteps));
+    steps_ = state_.Size(LevelKey(key, 2), kMaxLoadsInFlight, PowersOfTwo(1, kMaxLoadsInFlight),
+                         std::min(steps, kMaxLoadsInFlight));
     rows_together_ = Expr(1);
     if (rows_.empty()) return;
-    int64_t wanted = all_rows_ < busy_blocks_ ? Target::kWarp : kThreads;
-    int64_t most_rows = std::min(PowerOfTwoFrom(last_extent_), kMaxRows);
+    int64_t wanted = all_rows_ < busy_blocks_ ? Target::kWarp : kBlockThreads;
+    int64_t most_rows = std::min(PowerOfTwoFrom(last_extent_), kMaxBlockRows);
     int64_t together = std::clamp<int64_t>(wanted / threads, 1, most_rows);
-    while (together > 1 && together * row_bytes_ > kMaxRowBytes) together /= 2;
+    while (together > 1 && together * row_bytes_ > kMaxSharedRowBytes) together /= 2;
     rows_together_ =
         state_.Size(LevelKey(rows_.back(), 1), most_rows, PowersOfTwo(1, most_rows), together);
   }

@@ -7,6 +7,7 @@
 #include "schedule/analysis/guard.h"
 #include "schedule/analysis/reduction_nest.h"
 #include "schedule/sketches/gpu/gpu_parts.h"
+#include "schedule/sketches/gpu/gpu_thresholds.h"
 #include "schedule/sketches/gpu/thread_tile.h"
 #include "schedule/sketches/parts/block_pattern.h"
 #include "schedule/sketches/parts/default_tiles.h"
@@ -28,13 +29,6 @@
 
 namespace tcc {
 namespace {
-
-constexpr int64_t kLongReduction = 256;
-constexpr int64_t kLongPart = 32;  // steps of the reduction
-constexpr int64_t kMaxParts = 64;
-// The initial size of a step of the last reduce axis between two barriers.
-constexpr int64_t kStep = 8;
-constexpr int64_t kUnrolledSteps = 4;
 
 // A loop to be tiled, with its extent, or the largest extent if that is free.
 struct TiledLoop {
@@ -137,8 +131,9 @@ class ThreadTiled {
   void SplitReduce(const TiledLoop& axis) {
     const auto& [loop, extent] = axis;
     bool last = loop == t_.reduce.back().loop;
-    int64_t inner = last ? std::clamp<int64_t>(extent, 1, kUnrolledSteps) : 1;
-    int64_t steps = last ? std::clamp<int64_t>(extent / inner, 1, kStep / kUnrolledSteps) : 1;
+    int64_t inner = last ? std::clamp<int64_t>(extent, 1, kUnrolledTerms) : 1;
+    int64_t steps =
+        last ? std::clamp<int64_t>(extent / inner, 1, kReductionStep / kUnrolledTerms) : 1;
     std::array<Expr, 3> sizes = {
         Expr(), state_.Size(LevelKey(loop, 1), std::min<int64_t>(extent, 64), {}, steps),
         state_.Size(LevelKey(loop, 2), std::min<int64_t>(extent, 8), {}, inner)};
@@ -302,7 +297,7 @@ int64_t PartsOfWholeSteps(int64_t extent, int64_t wanted, int64_t most) {
     }
     return 0;
   };
-  auto is_whole = [&](int64_t parts) { return CeilDivision(extent, parts) % kStep == 0; };
+  auto is_whole = [&](int64_t parts) { return CeilDivision(extent, parts) % kReductionStep == 0; };
   auto is_even = [&](int64_t parts) { return extent % parts == 0 && is_whole(parts); };
   int64_t even = nearest(is_even), whole = nearest(is_whole);
   if (2 * even >= wanted) return even;
@@ -325,8 +320,8 @@ SketchState TileForThreads(const SketchState& state, const Block& block, const T
 bool IsWorthSplitting(const Block& block, const Target& target) {
   int64_t results = Product(LoopsOf(block, IterKind::kSpatial, block.name));
   int64_t steps = Product(LoopsOf(block, IterKind::kReduce, block.name));
-  return results < BusyBlocks(target) * kResultsOfTile && steps >= kLongReduction &&
-         ExtentOf(block, LongestReduceAxis(block)) >= 2 * kStep;
+  return results < BusyBlocks(target) * kResultsOfTile && steps >= kMinSplitTerms &&
+         ExtentOf(block, LongestReduceAxis(block)) >= 2 * kReductionStep;
 }
 
 SketchState TilePartsForThreads(const SketchState& state, const Block& block,
@@ -340,8 +335,8 @@ SketchState TilePartsForThreads(const SketchState& state, const Block& block,
   int64_t tiles =
       CeilDivision(Product(LoopsOf(block, IterKind::kSpatial, block.name)), kResultsOfTile);
   int64_t steps = Product(LoopsOf(block, IterKind::kReduce, block.name));
-  int64_t least = std::max(kStep, kLongPart * extent / steps);
-  int64_t most = std::clamp<int64_t>(extent / least, 2, kMaxParts);
+  int64_t least = std::max(kReductionStep, kMinPartTerms * extent / steps);
+  int64_t most = std::clamp<int64_t>(extent / least, 2, kMaxSplitParts);
   int64_t start = PartsOfWholeSteps(extent, CeilDivision(BusyBlocks(target), tiles), most);
   Expr parts = next.Size(LevelKey(loop, 0), most, {}, start);
   next.Do(Split{loop, {CeilDivide(Expr(extent), parts)}});

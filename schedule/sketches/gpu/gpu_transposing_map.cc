@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "schedule/sketches/gpu/gpu_parts.h"
+#include "schedule/sketches/gpu/gpu_thresholds.h"
 #include "schedule/sketches/parts/block_pattern.h"
 #include "schedule/sketches/parts/default_tiles.h"
 #include "schedule/sketches/parts/sketch_parts.h"
@@ -18,12 +19,6 @@
 
 namespace tcc {
 namespace {
-
-// The initial sizes of a tile: lines of the operand by as many columns, a warp's elements per row
-// of the result, and rows of threads.
-constexpr int64_t kMaxLine = 64;
-constexpr int64_t kThreadRows = 8;
-constexpr int64_t kMaxRowsOfThread = 16;
 
 int64_t CellsOfWord(DType dtype) {
   return std::max<int64_t>(kBankBytes / dtype.bytes(), 1);
@@ -66,12 +61,12 @@ class TransposingTile {
 
   void SplitTile(const LoopRef& rows, const LoopRef& columns) {
     int64_t height = ExtentOf(block_, row_), width = ExtentOf(block_, Last());
-    int64_t line = std::min(kPassBytes / operands_[0].dtype.bytes(), kMaxLine);
-    int64_t of_thread = std::max<int64_t>(line / kThreadRows, 1);
-    Expr inner = state_.Size(LevelKey(rows, 1), std::min(height, kMaxRowsOfThread),
-                             PowersOfTwo(1, kMaxRowsOfThread), of_thread);
-    Expr thread_rows =
-        state_.Size(LevelKey(rows, 2), std::min<int64_t>(height, Target::kWarp), {}, kThreadRows);
+    int64_t line = std::min(kPassBytes / operands_[0].dtype.bytes(), kMaxTransposedLine);
+    int64_t of_thread = std::max<int64_t>(line / kTransposedThreadRows, 1);
+    Expr inner = state_.Size(LevelKey(rows, 1), std::min(height, kMaxTransposedRows),
+                             PowersOfTwo(1, kMaxTransposedRows), of_thread);
+    Expr thread_rows = state_.Size(LevelKey(rows, 2), std::min<int64_t>(height, Target::kWarp), {},
+                                   kTransposedThreadRows);
     Expr warp =
         state_.Size(LevelKey(columns, 1), 2 * Target::kWarp,
                     {DomainKind::kMultiples, {Target::kWarp / 2}}, std::min(width, Target::kWarp));
@@ -107,17 +102,14 @@ class TransposingTile {
   Expr threads_;
 };
 
-// The smallest extent, which gives at least a part of a warp something to do.
-constexpr int64_t kMinExtent = 8;
-
 }  // namespace
 
 std::optional<SketchState> TileTransposingForThreads(const SketchState& state, const Block& block) {
   bool fits = block.iters.size() >= 2 && ItersOf(block, IterKind::kReduce).empty() &&
-              ExtentOf(block, block.iters.size() - 1) >= kMinExtent &&
+              ExtentOf(block, block.iters.size() - 1) >= kMinTransposedByWarp &&
               !RunsWhenLinked(state.fn(), block);
   for (size_t row = 0; fits && row + 1 < block.iters.size(); ++row) {
-    if (ExtentOf(block, row) < kMinExtent) continue;
+    if (ExtentOf(block, row) < kMinTransposedByWarp) continue;
     std::vector<TransposedOperand> operands = TransposedAlong(state.fn(), block, row);
     bool whole =
         std::all_of(operands.begin(), operands.end(),

@@ -6,15 +6,13 @@
 #include "ir/expr/visitor.h"
 #include "schedule/analysis/tensor_intrinsics.h"
 #include "schedule/analysis/tensor_reading.h"
+#include "schedule/sketches/gpu/gpu_thresholds.h"
 #include "schedule/sketches/parts/block_pattern.h"
 #include "schedule/sketches/parts/default_tiles.h"
 #include "support/storage_types.h"
 
 namespace tcc {
 namespace {
-
-// Below this, most of an instruction's work is padding.
-constexpr int64_t kMinRows = 8;
 
 // The instructions; the first that fits is taken.
 constexpr MmaRow kMmas[] = {
@@ -125,7 +123,8 @@ std::optional<MmaProduct> MmaProductOf(const Function& fn, const Block& block,
   product.k = *k;
   std::optional<MmaOperand> left = MmaOperandOf(fn, block, a, product.m, *k);
   std::optional<MmaOperand> right = MmaOperandOf(fn, block, b, product.n, *k);
-  bool large = ExtentOf(block, product.m) >= kMinRows && ExtentOf(block, product.n) >= kMinRows &&
+  bool large = ExtentOf(block, product.m) >= kMinMmaExtent &&
+               ExtentOf(block, product.n) >= kMinMmaExtent &&
                ExtentOf(block, *k) >= product.mma->depth;
   if (!left || !right || !large) return std::nullopt;
   product.a = *std::move(left);

@@ -2,13 +2,11 @@
 
 #include <algorithm>
 
+#include "schedule/sketches/gpu/gpu_thresholds.h"
 #include "support/integer_division.h"
 
 namespace tcc {
 namespace {
-
-constexpr int64_t kTileThreads = 256;
-constexpr int64_t kInner = 4;
 
 // The levels for some axes, and the padding: how much more than the extents they cover.
 struct Tile {
@@ -67,7 +65,7 @@ std::vector<Tile> WithAxis(const std::vector<Tile>& tiles, int64_t extent, int64
 }  // namespace
 
 int64_t BusyBlocks(const Target& target) {
-  return 4 * target.multiprocessors;
+  return kBusyBlocks * target.multiprocessors;
 }
 
 std::vector<ThreadLevels> ChooseThreadTile(std::span<const int64_t> extents, const Target& target) {
@@ -76,7 +74,7 @@ std::vector<ThreadLevels> ChooseThreadTile(std::span<const int64_t> extents, con
   int64_t columns = std::max<int64_t>(extents.back(), 1);
   int64_t results = columns;
   for (int64_t extent : extents.first(extents.size() - 1)) results *= extent;
-  int64_t most_inner = results >= 2 * busy ? 2 * kInner : kInner;
+  int64_t most_inner = results >= 2 * busy ? 2 * kTileInner : kTileInner;
   std::vector<ThreadLevels> best;
   double least = 0;
   for (int64_t inner : {4, 2, 1}) {

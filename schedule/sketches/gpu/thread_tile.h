@@ -9,13 +9,8 @@
 // The initial sizes of a GPU's tiles of contractions and windows, picked from extents alone.
 namespace tcc {
 
-// The first architecture that copies to shared memory asynchronously.
-inline constexpr int kAsyncCopies = 80;
-
-// Returns the number of thread blocks that keep a GPU busy: four per multiprocessor.
+// Returns the number of thread blocks that keep a GPU busy.
 int64_t BusyBlocks(const Target& target);
-// The initial number of results per thread block.
-inline constexpr int64_t kResultsOfTile = 64 * 64;
 
 // The number of elements along one axis that a thread block computes: virtual threads * threads *
 // inner.

@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <limits>
 
+#include "schedule/sketches/parts/cpu_thresholds.h"
 #include "support/check.h"
 #include "support/integer_division.h"
 #include "support/storage_types.h"
 
 namespace tcc {
 namespace {
-
-constexpr int64_t kWindowRows = 14;
 
 // Returns the largest divisor of `extent` from `most` down to half of it, or else the length that
 // evens out the tail.
@@ -21,12 +20,6 @@ int64_t EvenPart(int64_t extent, int64_t most) {
   }
   return CeilDivision(extent, CeilDivision(extent, most));
 }
-
-// The number of multiply-adds that should be in flight, some more than two units times four cycles:
-// tiles of 8 vectors reached 60 % of a Zen 3's peak, tiles of 12 vectors 80 %. The fixed cost of a
-// tile, and the extra cost of a tail tile, are in vector multiply-adds.
-constexpr int64_t kResultsInFlight = 12;
-constexpr int64_t kTileCost = 1, kTailCost = 8;
 
 // Returns the rows of a tile of `registers` vectors per row, at most `most`, with the least total
 // cost of all tiles; the fewest rows win a tie.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "ir/analysis/accesses.h"
+#include "schedule/sketches/parts/cpu_thresholds.h"
 #include "schedule/sketches/parts/sketch_parts.h"
 #include "schedule/steps/loop_kind.h"
 #include "schedule/steps/reorder.h"
@@ -11,14 +12,6 @@
 
 namespace tcc {
 namespace {
-
-// A sum's latency of 4 cycles shows in loops of more vectors than the instructions in flight span:
-// those get independent accumulators.
-constexpr int64_t kLongLoop = 32;
-constexpr int64_t kRegisters = 4;
-
-// From so many lanes on quarters are worth a step of their own.
-constexpr int64_t kWideVector = 8;
 
 // Independent accumulators, each of all lanes. The lanes' loop was vectorized where it stood; what
 // RFactor copies of it is so, too.
@@ -68,15 +61,16 @@ bool ReduceInLanes(SketchState& state, const LaneReduction& reduction) {
   auto elements = static_cast<int64_t>(results.size());
   int64_t start = reduction.lanes;
   while (start > reduction.extent) start /= 2;
-  bool is_long = reduction.extent >= kLongLoop * start && reduction.rows.empty();
-  bool is_wide = start >= kWideVector;
+  bool is_long = reduction.extent >= kMinLongLoopVectors * start && reduction.rows.empty();
+  bool is_wide = start >= kMinQuarteredLanes;
   size_t level = is_long ? 2 : 1;
   Expr lanes = state.Size(LevelKey(reduction.loop, level), start,
-                          PowersOfTwo(is_wide ? kWideVector : 1, start), start);
+                          PowersOfTwo(is_wide ? kMinQuarteredLanes : 1, start), start);
   std::vector<Expr> factors = {lanes};
   if (is_long) {
-    int64_t registers_wanted = std::max<int64_t>(kRegisters / elements, 1);
-    Expr registers = state.Size(LevelKey(reduction.loop, 1), 2 * kRegisters, {}, registers_wanted);
+    int64_t registers_wanted = std::max<int64_t>(kLaneAccumulators / elements, 1);
+    Expr registers =
+        state.Size(LevelKey(reduction.loop, 1), 2 * kLaneAccumulators, {}, registers_wanted);
     factors.insert(factors.begin(), registers);
   }
   std::string key = reduction.loop.substr(reduction.loop.find('/'));
@@ -89,7 +83,7 @@ bool ReduceInLanes(SketchState& state, const LaneReduction& reduction) {
   if (done && is_long) done = SpreadOverRegisters(state, name, key, rank);
   done = done && CombineLanes(state, name, lane, lanes, is_wide);
   done = done && (reduction.rows.empty() || InterleaveRows(state, reduction, key));
-  bool is_short = !is_long && reduction.extent <= kUnrolledVectors * start;
+  bool is_short = !is_long && reduction.extent <= kMaxUnrolledVectors * start;
   return done && (!is_short || state.Try(Unroll{partial + key + ".0"}));
 }
 

@@ -20,9 +20,6 @@ struct LaneReduction {
   LoopRef rows = "";
 };
 
-// The most vectors of a loop that is unrolled: the mask at its end is then known.
-inline constexpr int64_t kUnrolledVectors = 16;
-
 // Returns false if a step is not legal; some steps have then been taken.
 bool ReduceInLanes(SketchState& state, const LaneReduction& reduction);
 

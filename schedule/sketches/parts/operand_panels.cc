@@ -7,6 +7,7 @@
 #include "ir/expr/layout.h"
 #include "ir/expr/visitor.h"
 #include "schedule/analysis/placement.h"
+#include "schedule/sketches/parts/cpu_thresholds.h"
 #include "schedule/steps/cache.h"
 #include "schedule/steps/loop_kind.h"
 #include "schedule/steps/prepack.h"
@@ -17,10 +18,6 @@
 
 namespace tcc {
 namespace {
-
-// The bytes of a prepacked result per byte of the constants that it is made of, at most. By
-// Winograd's transforms nine bytes become sixteen half words.
-constexpr int64_t kMaxPrepacked = 4;
 
 // 0 where an extent is not known.
 int64_t BytesOf(const Buffer& buffer) {
@@ -120,7 +117,7 @@ std::optional<Prepack> PrepackOfStage(const Function& fn, const Block& block) {
   }
   std::vector<Access> writes = WritesOf(block);
   bool fits = read > 0 && !writes.empty() &&
-              BytesOf(*FindBuffer(fn, writes[0].buffer)) <= kMaxPrepacked * read &&
+              BytesOf(*FindBuffer(fn, writes[0].buffer)) <= kMaxPrepackedGrowth * read &&
               CheckPrepack(fn, {block.name}).ok();
   if (!fits) return std::nullopt;
   return Prepack{block.name};

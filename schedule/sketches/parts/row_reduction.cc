@@ -7,6 +7,7 @@
 #include "ir/simplify/simplify.h"
 #include "schedule/analysis/placement.h"
 #include "schedule/sketches/parts/block_pattern.h"
+#include "schedule/sketches/parts/cpu_thresholds.h"
 #include "schedule/sketches/parts/default_tiles.h"
 #include "schedule/sketches/parts/lane_reduction.h"
 #include "schedule/sketches/parts/sketch_parts.h"
@@ -19,10 +20,6 @@
 
 namespace tcc {
 namespace {
-
-// Wider rows are done one at a time, or they push each other out of the first cache.
-constexpr int64_t kWideRow = 1024;
-constexpr int64_t kMaxRows = 8;  // at once
 
 // Neighbours along `row` are neighbours in memory, and rows do not overlap as windows do.
 bool IsInOrder(const Function& fn, const Block& block, const Access& read, const Var& row) {
@@ -83,9 +80,9 @@ class RowSchedule {
     for (size_t i = 0; i < rows.size(); ++i) count *= ExtentOf(*last, i);
     int64_t together = 1;
     for (size_t i = rows.size(); i < last->iters.size(); ++i) together *= ExtentOf(*last, i);
-    together = together > kWideRow ? 1 : RowsAtOnce(ExtentOf(*last, rows.size() - 1));
+    together = together > kMaxInterleavedRow ? 1 : RowsAtOnce(ExtentOf(*last, rows.size() - 1));
     if (together > 1) {
-      int64_t most = std::min<int64_t>(ExtentOf(*last, rows.size() - 1), kMaxRows);
+      int64_t most = std::min<int64_t>(ExtentOf(*last, rows.size() - 1), kMaxInterleavedRows);
       Expr free = state.Size(LevelKey(rows.back(), 1), most, {}, together);
       if (!state.Try(Split{rows.back(), {free}})) return std::nullopt;
       rows.back() = LevelKey(rows.back(), 0);
@@ -144,7 +141,7 @@ class RowSchedule {
     int64_t start = MapLanes(extent, target_);
     if (extent <= 1) return true;
     Expr lanes = LanesOf(state, LevelKey(loop, 1), extent, 2 * target_.FloatLanes(), start);
-    bool is_short = extent <= kUnrolledVectors * start;
+    bool is_short = extent <= kMaxUnrolledVectors * start;
     return state.Try(Split{loop, {lanes}}) && state.Try(Vectorize{LevelKey(loop, 1)}) &&
            (!is_short || state.Try(Unroll{LevelKey(loop, 0)}));
   }

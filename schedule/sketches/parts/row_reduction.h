@@ -19,9 +19,8 @@ namespace tcc {
 //   out: for i { for j }                  sum.lanes: ...  sum: ...  out: ... }
 
 // Returns whether `block` of `fn` is a row reduction: extents are known, and an operand has all its
-// axes, the last reduced one last, with at least `kMinRow` elements along it. Axes and dimensions
+// axes, the last reduced one last, with at least kMinRow elements along it. Axes and dimensions
 // of extent 1 do not count, so that a product with one column is a row reduction.
-inline constexpr int64_t kMinRow = 8;
 bool IsRowReduction(const Function& fn, const Block& block);
 
 // Returns how many iteration variables of a chain's last block select the row: the outermost ones,

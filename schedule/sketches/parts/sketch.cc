@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "schedule/sketches/parts/cpu_thresholds.h"
 #include "schedule/space/limits.h"
 #include "schedule/space/space.h"
 #include "support/check.h"

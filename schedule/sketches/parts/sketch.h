@@ -83,10 +83,9 @@ std::span<const SketchRule> SketchRules(const Target& target);
 std::span<const SketchRule> CpuSketchRules();
 std::span<const SketchRule> GpuSketchRules();
 
-// Returns every sketch of `fn` (kTensor, static extents), at least one and at most `kMaxSketches`;
+// Returns every sketch of `fn` (kTensor, static extents), at least one and at most kMaxSketches;
 // none for the reference target, which runs functions as they are. `rules` may be a caller's own; a
 // block that none of them fits stays as it is.
-inline constexpr size_t kMaxSketches = 16;
 std::vector<Sketch> GenerateSketches(const Function& fn, const Target& target,
                                      std::span<const SketchRule> rules);
 std::vector<Sketch> GenerateSketches(const Function& fn, const Target& target);

@@ -10,9 +10,6 @@
 // The building blocks of the sketch rules of several targets.
 namespace tcc {
 
-// Below this many scalar steps a fork and join on a CPU costs more than it saves.
-inline constexpr int64_t kParallelWork = 1 << 15;
-
 // Returns the key of one part of a split: "mm/i" and 1 give "mm/i.1".
 LoopRef LevelKey(const LoopRef& loop, size_t level);
 

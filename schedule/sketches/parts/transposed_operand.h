@@ -7,9 +7,6 @@
 
 namespace tcc {
 
-// The fewest elements along an axis that are worth transposing.
-inline constexpr int64_t kMinTransposed = 4;
-
 // A transposed operand: contiguous along another axis of a map, not the last one. Each line of its
 // memory would be fetched once per element taken from it.
 struct TransposedOperand {

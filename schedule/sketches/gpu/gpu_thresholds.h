@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+
+namespace tcc {
+
+// The numbers by which the sketch rules of GPUs decide, in the columns and words of
+// parts/cpu_thresholds.h.
+// clang-format off
+#define TCC_GPU_THRESHOLDS(X)                                                                      \
+  /* How many thread blocks, of how many threads? */                                               \
+  X(kBusyBlocks,           4,         "thread blocks per multiprocessor",    "guess")              \
+  X(kBlockThreads,         128,       "threads, of maps and rows",           "guess")              \
+  X(kTileThreads,          256,       "threads, of tiles",                                         \
+                                      "peer: CUTLASS's and cuBLAS's 128 x 128 x 8 (gpu_perf 2)")   \
+  X(kTileInner,            4,         "results along rows, per thread",                            \
+                                      "measured: 77 % multiply-adds with 4 x 4, 36 % with 1 x 4")  \
+  X(kResultsOfTile,        64 * 64,   "results of a thread block",                                 \
+                                      "derived: kTileThreads with 4 x 4 each")                     \
+  X(kAsyncCopies,          80,        "first architecture with cp.async",                          \
+                                      "instruction: PTX ISA, cp.async")                            \
+  /* How is the reduction of a tile cut? */                                                        \
+  X(kReductionStep,        8,         "terms between two barriers",                                \
+                                      "peer: CUTLASS's and cuBLAS's 128 x 128 x 8 (gpu_perf 2)")   \
+  X(kUnrolledTerms,        4,         "terms of a step, unrolled",           "guess")              \
+  X(kMinSplitTerms,        256,       "terms of a reduction in parts",       "guess")              \
+  X(kMinPartTerms,         32,        "terms of a part",                     "guess")              \
+  X(kMaxSplitParts,        64,        "parts",                               "guess")              \
+  /* The same on tensor cores? */                                                                  \
+  X(kMinMmaExtent,         8,         "rows, and columns",                                         \
+                                      "instruction: mma m16n8; fewer columns are padding")         \
+  X(kMmaStepBytes,         64,        "bytes of a staged row",                                     \
+                                      "peer: CUTLASS's 32 cells of f16 (gpu_perf 3)")              \
+  X(kMaxMmaSteps,          4,         "instructions along k, in a search",                         \
+                                      "derived: 4 of 32 bytes are the longest swizzled row")       \
+  X(kMinMmaPartSteps,      8,         "steps of a part",                                           \
+                                      "guess: adding up shorter parts costs what they save")       \
+  X(kMaxMmaParts,          32,        "parts",                               "guess")              \
+  /* How are rows reduced? */                                                                      \
+  X(kRowVectors,           8,         "vectors of a thread in turn",         "guess")              \
+  X(kMaxLoadsInFlight,     8,         "vectors at once, in a search",        "guess")              \
+  X(kMaxBlockRows,         32,        "rows of a thread block",              "guess")              \
+  X(kMaxSharedRowBytes,    24 * 1024, "bytes; more are recomputed",                                \
+                                      "derived: 4 blocks, 1 KiB more each, fill sm_86's 100")      \
+  X(kMinLongRow,           1 << 15,   "elements of a row in parts",          "guess")              \
+  X(kMinLongRowParts,      4,         "parts of a long row",                 "guess")              \
+  X(kLongRowThreads,       256,       "threads of a part",                                         \
+                                      "guess: twice kBlockThreads, which add up")                  \
+  X(kLongRowLoads,         4,         "loads of a thread in flight",                               \
+                                      "guess: at least 4 (gpu_perf 6)")                            \
+  /* How large are the tiles of attention? The first of each pair is where a search starts. */     \
+  X(kAttentionRows,        64,        "queries of a thread block",           "guess")              \
+  X(kMaxAttentionRows,     256,       "queries of a thread block",           "guess")              \
+  X(kAttentionKeys,        8,         "keys of a tile",                                            \
+                                      "derived: 3 registers a key and 2 a value: 88 of 255")       \
+  X(kMaxAttentionKeys,     32,        "keys of a tile",                      "guess")              \
+  X(kAttentionSlice,       32,        "values that a thread sums",                                 \
+                                      "derived: as kAttentionKeys")                                \
+  X(kMaxAttentionSlice,    64,        "values that a thread sums",           "guess")              \
+  X(kAttentionSteps,       4,         "terms of a score, unrolled",          "guess")              \
+  /* How is memory read across? */                                                                 \
+  X(kMaxTransposedLine,    64,        "elements of an operand's line",       "guess")              \
+  X(kTransposedThreadRows, 8,         "rows of threads",                     "guess")              \
+  X(kMaxTransposedRows,    16,        "rows of a thread, in a search",       "guess")              \
+  X(kMinTransposedByWarp,  8,         "elements; fewer idle most of a warp", "guess")
+// clang-format on
+
+#define TCC_CONSTANT(name, value, unit, source) inline constexpr int64_t name = value;
+TCC_GPU_THRESHOLDS(TCC_CONSTANT)
+#undef TCC_CONSTANT
+
+}  // namespace tcc
