@@ -66,57 +66,52 @@ Status AddTasks(const Graph& graph, const std::vector<Subgraph>& subgraphs,
   return OkStatus();
 }
 
-// Returns the variant with the most results from tensor cores, which are worth a copy of operands.
-std::optional<size_t> VariantOnTensorCores(const Task& task, const Target& target) {
-  std::optional<size_t> best;
+// Returns the variant with the most results from tensor cores, which are worth a copy of operands;
+// nullptr if none has any.
+const Variant* VariantOnTensorCores(const Task& task, const Target& target) {
+  const Variant* best = nullptr;
   int64_t most = 0;
-  for (size_t v = 0; v < task.variants.size(); ++v) {
-    if (v > 0 && v == task.merged) continue;  // no device has timed it yet
-    int64_t results = ResultsOnTensorCores(task.variants[v], target);
-    if (results > most) best = v;
+  for (const Variant& variant : task.variants) {
+    if (variant.row && variant.row->name == "merged_axes") continue;  // no device has timed it yet
+    int64_t results = ResultsOnTensorCores(variant.fn, target);
+    if (results > most) best = &variant;
     most = std::max(most, results);
   }
   return best;
 }
 
-// Returns the variant for which the default schedule is best. On a GPU, threads that test at each
-// tap whether it lies inside diverge, so padded inputs are better. On a CPU, a separable window
-// saves enough steps to be worth storing the values between its passes, Winograd's transforms save
-// more than half of a convolution's products, one instruction multiplies tiles, or adds two or four
-// products of bytes, or two of bf16, to each result, operands are widened once instead of in the
-// innermost loop, and merged rows leave fewer odd tiles.
-size_t ChosenVariant(const Task& task, const Target& target) {
-  if (auto variant = VariantOnTensorCores(task, target)) return *variant;
-  for (size_t v = 0; v < task.variants.size(); ++v) {
-    if (HasFlashAttention(task.variants[v], target)) return v;
+// Returns the variant for which the default schedule is best.
+const Variant& ChosenVariant(const Task& task, const Target& target) {
+  if (const Variant* variant = VariantOnTensorCores(task, target)) return *variant;
+  for (const Variant& variant : task.variants) {
+    if (HasFlashAttention(variant.fn, target)) return variant;
   }
-  if (target.kind == TargetKind::kGpu) return task.zero_padded;
-  if (target.kind == TargetKind::kCpu) {
-    if (target.amx && task.tiles_save_time) return task.whole_tiles;
-    if (target.dots_bytes && task.integer_quads > 0) return task.integer_quads;
-    if (target.bf16_speedup > 1 && task.bfloat_pairs > 0) return task.bfloat_pairs;
-    if (task.winograd > 0) return task.winograd;
-    if (task.integer_pairs > 0) return task.integer_pairs;
-    if (task.widened > 0) return task.widened;
-    if (task.merged > 0) return task.merged;
+  for (const VariantRow& row : VariantRows()) {
+    const Variant* variant = FindVariant(task, row.name);
+    if (variant && variant->saves_time && row.gains(target)) return *variant;
   }
-  return task.separable;
+  return task.variants[0];
 }
 
-// Returns the task's variants that the target may have a use for: all but those for instructions
-// that it lacks, which come last.
-std::vector<Function> VariantsFor(const Task& task, const Target& target) {
-  auto is_useless = [&](size_t variant) {
-    if (variant == 0) return false;
-    bool is_for_cpus = variant == task.widened || variant == task.integer_pairs;
-    if (variant == task.integer_quads) return !target.dots_bytes;
-    if (variant == task.bfloat_pairs) return target.bf16_speedup == 0;
-    if (variant == task.whole_tiles) return !target.amx;
-    return is_for_cpus && target.kind == TargetKind::kGpu;
-  };
-  std::vector<Function> variants = task.variants;
-  while (is_useless(variants.size() - 1)) variants.pop_back();
-  return variants;
+// Makes an unscheduled kernel of the variants that the target may have a use for.
+KernelStages KernelOf(const Task& task, const Variant& chosen, const Target& target,
+                      const std::string& symbol) {
+  KernelStages kernel;
+  kernel.symbol = symbol;
+  kernel.inputs = task.inputs.size();
+  kernel.flops = task.flops;
+  kernel.moved_bytes = task.moved_bytes;
+  for (const Variant& variant : task.variants) {
+    if (&variant == &chosen) {
+      kernel.first_variant = kernel.variants.size();
+    } else if (variant.row && !variant.row->needs(target)) {
+      continue;
+    }
+    kernel.variants.push_back(variant.fn);
+    kernel.variants.back().name = symbol;
+  }
+  kernel.schedule.variant = kernel.first_variant;
+  return kernel;
 }
 
 // Gives equal computations one kernel. Its parameters are in the order of the task's inputs and
@@ -125,19 +120,10 @@ void ShareKernels(const Target& target, KernelSet& set) {
   std::map<std::string, size_t> known;
   std::set<std::string> symbols;
   for (const Task& task : set.tasks) {
-    size_t variant = ChosenVariant(task, target);
-    auto [found, fresh] = known.emplace(FunctionKey(task.variants[variant]), set.kernels.size());
+    const Variant& variant = ChosenVariant(task, target);
+    auto [found, fresh] = known.emplace(FunctionKey(variant.fn), set.kernels.size());
     if (fresh) {
-      KernelStages kernel;
-      kernel.symbol = SymbolFor(task.name, symbols);
-      kernel.flops = task.flops;
-      kernel.moved_bytes = task.moved_bytes;
-      kernel.variants = VariantsFor(task, target);
-      for (Function& fn : kernel.variants) fn.name = kernel.symbol;
-      kernel.first_variant = variant;
-      kernel.inputs = task.inputs.size();
-      kernel.schedule.variant = variant;
-      set.kernels.push_back(std::move(kernel));
+      set.kernels.push_back(KernelOf(task, variant, target, SymbolFor(task.name, symbols)));
     }
     KernelStages& kernel = set.kernels[found->second];
     kernel.nodes.insert(kernel.nodes.end(), task.nodes.begin(), task.nodes.end());

@@ -252,7 +252,7 @@ class PartAliaser {
     return std::ranges::all_of(accesses_[id], [&](size_t subgraph) {
       const Task* task = TaskOf(subgraph);
       if (task == nullptr) return false;
-      const std::vector<Buffer>& params = task->variants[0].params;
+      const std::vector<Buffer>& params = task->variants[0].fn.params;
       for (size_t i = 0; i < params.size(); ++i) {
         ValueId own =
             i < task->inputs.size() ? task->inputs[i] : task->outputs[i - task->inputs.size()];

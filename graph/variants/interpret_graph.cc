@@ -24,7 +24,7 @@ StatusOr<std::vector<int64_t>> KnownShape(const std::string& name, const std::ve
 using Tensors = std::vector<Tensor>;  // by value id
 
 Status RunTask(const Task& task, const InterpretGraphOptions& how, Tensors& values) {
-  const Function& fn = task.variants[0];
+  const Function& fn = task.variants[0].fn;
   std::vector<Tensor> arguments;
   for (size_t i = 0; i < fn.params.size(); ++i) {
     const Buffer& param = fn.params[i];

@@ -223,13 +223,6 @@ bool StaysStrict(const Graph& graph, const Subgraph& subgraph) {
          HasNode(graph, subgraph, OpKind::kMatMulWords);
 }
 
-// Other ways to compute a program, in the order of a task's variants.
-constexpr std::optional<TensorProgram> (*kVariants[])(const TensorProgram& program) = {
-    WinogradVariant,        WideWinogradVariant, ZeroPaddingVariant,    PaddedPoolVariant,
-    SeparableWindowVariant, ImplicitGemmVariant, SplitReductionVariant, MergedAxesVariant,
-    WidenedOperandsVariant, IntegerPairsVariant, IntegerQuadsVariant,
-};
-
 // The inputs in the order of `ids`; false where they are not the same.
 bool OrderInputs(const std::vector<ValueId>& ids, LoweredNode& lowered) {
   std::vector<Buffer> ordered;
@@ -244,97 +237,71 @@ bool OrderInputs(const std::vector<ValueId>& ids, LoweredNode& lowered) {
   return std::set<ValueId>(ids.begin(), ids.end()).size() == ids.size();
 }
 
-// The subgraph's function with the cores of its attentions as one reduction each; nullopt where one
-// cannot be that.
-std::optional<Function> OnePassAttention(const Graph& graph, const Subgraph& subgraph,
-                                         const AliasedParts& parts, const Task& task) {
+// Lowers the subgraph to a program that accesses `parts` in their places and leaves out what is
+// done elsewhere. Inputs that are constants of the graph have the scope kConstant.
+StatusOr<LoweredNode> LowerSubgraph(const Graph& graph, const Subgraph& subgraph,
+                                    const AliasedParts& parts,
+                                    AttentionCore core = AttentionCore::kParts) {
+  TCC_ASSIGN_OR_RETURN(LoweredNode lowered, ToTensorExprs(graph, subgraph, core));
+  DropStages(lowered, subgraph.done_elsewhere);
+  LayOutParts(lowered.inputs, parts, lowered.program.inputs);
+  LayOutParts(lowered.outputs, parts, lowered.program.outputs);
+  for (size_t i = 0; i < lowered.inputs.size(); ++i) {
+    if (graph.ConstantOf(lowered.inputs[i])) lowered.program.inputs[i].scope = Scope::kConstant;
+  }
+  return lowered;
+}
+
+// Returns the subgraph's program with the cores of its attentions as one reduction each; nullopt
+// where one cannot be that.
+std::optional<TensorProgram> OnePassAttention(const Graph& graph, const Subgraph& subgraph,
+                                              const AliasedParts& parts, const Task& task) {
   if (!HasNode(graph, subgraph, OpKind::kAttention)) return std::nullopt;
-  StatusOr<LoweredNode> lowered = ToTensorExprs(graph, subgraph, AttentionCore::kTuple);
-  if (!lowered.ok()) return std::nullopt;
-  DropStages(*lowered, subgraph.done_elsewhere);
-  if (lowered->outputs != task.outputs || !OrderInputs(task.inputs, *lowered)) return std::nullopt;
-  LayOutParts(lowered->inputs, parts, lowered->program.inputs);
-  LayOutParts(lowered->outputs, parts, lowered->program.outputs);
-  return BuildLoopNest(lowered->program);
+  StatusOr<LoweredNode> lowered = LowerSubgraph(graph, subgraph, parts, AttentionCore::kTuple);
+  if (!lowered.ok() || lowered->outputs != task.outputs || !OrderInputs(task.inputs, *lowered)) {
+    return std::nullopt;
+  }
+  return lowered->program;
+}
+
+// Adds the direct variant, then the others by their places.
+void AddVariants(const VariantSource& source, Task& task) {
+  const TensorProgram& direct = source.rounded ? *source.rounded : source.program;
+  task.variants = {{.fn = BuildLoopNest(direct)}};
+  for (const VariantRow& row : VariantRows()) {
+    std::optional<TensorProgram> program = row.make(source);
+    if (program) task.variants.push_back({BuildLoopNest(*program), &row, row.saves_time(source)});
+  }
+  std::ranges::sort(task.variants, {}, [](const Variant& v) { return v.row ? v.row->place : 0; });
 }
 
 }  // namespace
 
+const Variant* FindVariant(const Task& task, std::string_view name) {
+  auto found = std::ranges::find_if(task.variants,
+                                    [&](const Variant& v) { return v.row && v.row->name == name; });
+  return found == task.variants.end() ? nullptr : &*found;
+}
+
 StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph, const AliasedParts& parts,
                          NumericMode numeric, bool winograd) {
-  TCC_ASSIGN_OR_RETURN(LoweredNode lowered, ToTensorExprs(graph, subgraph));
-  DropStages(lowered, subgraph.done_elsewhere);
-  LayOutParts(lowered.inputs, parts, lowered.program.inputs);
-  LayOutParts(lowered.outputs, parts, lowered.program.outputs);
+  TCC_ASSIGN_OR_RETURN(LoweredNode lowered, LowerSubgraph(graph, subgraph, parts));
   Task task;
   task.name = subgraph.name;
   task.inputs = lowered.inputs;
   task.outputs = lowered.outputs;
-  for (size_t i = 0; i < task.inputs.size(); ++i) {
-    if (graph.ConstantOf(task.inputs[i])) lowered.program.inputs[i].scope = Scope::kConstant;
-  }
   if (!HasRealContraction(graph, subgraph)) numeric = NumericMode::kStrict;
   if (StaysStrict(graph, subgraph)) {
     task.stays_strict = numeric != NumericMode::kStrict && HasF32Contraction(lowered.program);
     numeric = NumericMode::kStrict;
   }
-  auto function_of = [&](const TensorProgram& program) {
-    return BuildLoopNest(RoundOperands(program, numeric).value_or(program));
-  };
-  std::optional<TensorProgram> rounded = RoundOperands(lowered.program, numeric);
-  if (rounded) task.numeric = numeric;
-  task.variants = {BuildLoopNest(rounded ? *rounded : lowered.program)};
-  if (std::optional<Function> fn = OnePassAttention(graph, subgraph, parts, task)) {
-    for (size_t i = 0; i < task.inputs.size(); ++i) {
-      fn->params[i].scope = task.variants[0].params[i].scope;
-    }
-    task.variants.push_back(*std::move(fn));
-  }
-  winograd = winograd && numeric == NumericMode::kStrict;
-  std::optional<TensorProgram> tiles;
-  WinogradTile tile = winograd ? FastestWinogradTile(lowered.program) : WinogradTile::kNone;
-  for (const auto& variant : kVariants) {
-    bool is_by_tiles = variant == WinogradVariant || variant == WideWinogradVariant;
-    if (is_by_tiles && !winograd) continue;
-    // Rounded operands are narrow, and widened ones not to be rounded again.
-    bool is_of_rounded = rounded && variant == WidenedOperandsVariant;
-    if (std::optional<TensorProgram> program =
-            variant(is_of_rounded ? *rounded : lowered.program)) {
-      // The roundings stay where their copies join the wide ones.
-      BufferSet exact;
-      if (is_of_rounded) exact.insert(rounded->kept.begin(), rounded->kept.end());
-      InlineMaps(*program, exact);
-      if ((variant == WinogradVariant && tile == WinogradTile::kTwo) ||
-          (variant == WideWinogradVariant && tile == WinogradTile::kFour)) {
-        task.winograd = task.variants.size();
-      }
-      if (variant == ZeroPaddingVariant) task.zero_padded = task.variants.size();
-      if (variant == SeparableWindowVariant) task.separable = task.variants.size();
-      if (variant == MergedAxesVariant) task.merged = task.variants.size();
-      if (variant == WidenedOperandsVariant) task.widened = task.variants.size();
-      if (variant == IntegerPairsVariant) task.integer_pairs = task.variants.size();
-      if (variant == IntegerQuadsVariant) {
-        task.integer_quads = task.variants.size();
-        tiles = WholeTilesVariant(*program);
-        task.tiles_save_time = WholeTilesSaveTime(*program);
-      }
-      task.variants.push_back(is_of_rounded ? BuildLoopNest(*program) : function_of(*program));
-    }
-  }
-  bool rounds = numeric == NumericMode::kBf16;
-  if (std::optional<TensorProgram> pairs = BFloatPairsVariant(lowered.program, rounds)) {
-    InlineMaps(*pairs);
-    task.bfloat_pairs = task.variants.size();
-    task.variants.push_back(function_of(*pairs));
-    if (!tiles) {
-      tiles = WholeTilesVariant(*pairs);
-      task.tiles_save_time = WholeTilesSaveTime(*pairs);
-    }
-  }
-  if (tiles) {
-    task.whole_tiles = task.variants.size();
-    task.variants.push_back(function_of(*tiles));
-  }
+  VariantSource source{.program = lowered.program,
+                       .rounded = RoundOperands(lowered.program, numeric),
+                       .one_pass_attention = OnePassAttention(graph, subgraph, parts, task),
+                       .numeric = numeric,
+                       .winograd = winograd && numeric == NumericMode::kStrict};
+  if (source.rounded) task.numeric = numeric;
+  AddVariants(source, task);
   for (int n : subgraph.nodes) task.nodes.push_back(graph.nodes[n].name);
   for (const TensorExpr& stage : lowered.program.stages) {
     task.flops += std::visit([](const auto& expr) { return FlopsOf(expr); }, stage);

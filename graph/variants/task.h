@@ -2,36 +2,51 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graph/passes/fuse_graph.h"
-#include "ir/expr/function.h"
+#include "ir/expr/tensor_expr.h"
 #include "support/numeric_mode.h"
+#include "support/target.h"
 
 namespace tcc {
+
+struct VariantSource;
+
+// A way to compute a program other than directly.
+struct VariantRow {
+  std::string_view name;
+  // The place among a task's variants. A new row takes the next number, so that `variant N` of
+  // schedules means what it did.
+  int place;
+  // Returns a program that computes the same, with operands rounded; nullopt if there is none.
+  std::optional<TensorProgram> (*make)(const VariantSource& source);
+  bool (*saves_time)(const VariantSource& source);
+  bool (*needs)(const Target& target);  // whether the target has what the variant needs
+  bool (*gains)(const Target& target);  // whether a variant that saves time does so there
+  std::string_view why;
+};
+
+// Returns all rows in order of preference: default schedules are for the first that gains.
+std::span<const VariantRow> VariantRows();
+
+// A function that computes a task.
+struct Variant {
+  Function fn;
+  const VariantRow* row = nullptr;  // nullptr: the direct one
+  bool saves_time = true;
+};
 
 // A kernel's worth of work: the unit that a schedule is found for.
 struct Task {
   std::string name;
-  // Equivalent kTensor functions. The direct one comes first, then those that compute it in another
-  // way, if there are any: attention as one reduction, Winograd's convolution in tiles of 2x2 and
-  // of 4x4, the convolution of a padded input, a window reduced in one dimension after the other,
-  // implicit GEMM, a reduction in two stages, a product whose rows were several dimensions, one of
-  // widened operands, products of bytes in pairs and in quads, of bf16 in pairs, and of either in
-  // whole tiles. A schedule names its variant. Their parameters are `inputs`, then `outputs`.
-  // Inputs that are constants of the graph have the scope kConstant.
-  std::vector<Function> variants;
-  size_t zero_padded = 0;    // the variant that convolves a zero-padded input; 0: none
-  size_t separable = 0;      // the variant that reduces a window dimension by dimension; 0: none
-  size_t winograd = 0;       // the fastest one by Winograd's transforms, if it saves time; 0: none
-  size_t merged = 0;         // the variant that is a product over merged dimensions; 0: none
-  size_t widened = 0;        // the variant that widens 16-bit operands before its products; 0: none
-  size_t integer_pairs = 0;  // the variant that multiplies bytes two at a time; 0: none
-  size_t integer_quads = 0;  // the variant that multiplies bytes four at a time; 0: none
-  size_t bfloat_pairs = 0;   // the variant that multiplies bf16 two at a time; 0: none
-  size_t whole_tiles = 0;    // the variant that multiplies words in whole tiles; 0: none
-  bool tiles_save_time = false;  // whether that is expected to take less time than words in vectors
+  // Equivalent kTensor functions: the direct one, then those of VariantRows by their places. A
+  // schedule names its variant. Their parameters are `inputs`, then `outputs`. Inputs that are
+  // constants of the graph have the scope kConstant.
+  std::vector<Variant> variants;
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
   std::vector<std::string> nodes;  // the names of the fused nodes
@@ -45,6 +60,9 @@ struct Task {
   // Whether a contraction of f32 ignores the requested rounding: attention, MatMulWords.
   bool stays_strict = false;
 };
+
+// Returns the variant that the row of this name made; nullptr if there is none.
+const Variant* FindVariant(const Task& task, std::string_view name);
 
 // A value without memory of its own, which aliases a part of another one.
 struct AliasedPart {

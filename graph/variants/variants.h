@@ -6,9 +6,18 @@
 #include "ir/expr/tensor_expr.h"
 #include "support/numeric_mode.h"
 
-// Other ways to compute a program, in the order in which BuildTask tries them, and the rounding of
-// operands that it applies to each.
+// Other ways to compute a program, which variant_rows.cc lists, and the rounding of operands that
+// is applied to each.
 namespace tcc {
+
+// A task's program and how its variants are to be made.
+struct VariantSource {
+  TensorProgram program;                            // the direct one, before operands are rounded
+  std::optional<TensorProgram> rounded;             // afterwards, if some are
+  std::optional<TensorProgram> one_pass_attention;  // its attentions are one reduction each
+  NumericMode numeric = NumericMode::kStrict;
+  bool winograd = true;  // Winograd's transforms are allowed
+};
 
 // Returns the program with its convolution computed by Winograd's F(2x2, 3x3): a tile of 2x2
 // outputs takes 16 products per channel instead of 36. (A. Lavin, S. Gray: Fast algorithms for

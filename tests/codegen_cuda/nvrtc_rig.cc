@@ -88,7 +88,7 @@ std::vector<Function> KernelsOfNetwork(const std::string& name, const std::strin
     if (subgraph.kind != SubgraphKind::kKernel) continue;
     StatusOr<Task> task = BuildTask(*graph, subgraph);
     REQUIRE(task.ok());
-    for (Function& lowered : LoweredSketches(task->variants[0], target)) {
+    for (Function& lowered : LoweredSketches(task->variants[0].fn, target)) {
       lowered.name = fmt::format("k{}", kernels.size());
       kernels.push_back(std::move(lowered));
     }

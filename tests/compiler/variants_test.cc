@@ -141,10 +141,10 @@ void CheckLastVariant(const Graph& graph, const Ints& input) {
     size_t count = task.variants.size();
     if (count < 2) continue;
     ++checked;
-    const Function& last = task.variants.back();
+    const Function& last = task.variants.back().fn;
     INFO(Print(last));
     CHECK(Verify(last).ok());
-    CHECK(Difference(Interpreted(last), Interpreted(task.variants[0])) <= 2e-6);
+    CHECK(Difference(Interpreted(last), Interpreted(task.variants[0].fn)) <= 2e-6);
     Tensor direct = Compiled(graph, count, 0, input);
     CHECK(Difference(Compiled(graph, count, count - 1, input), direct) <= 2e-6);
   }
@@ -173,15 +173,16 @@ TEST_CASE("a convolution of a zero-padded input computes the same and asks nowhe
   for (const ConvCase& c : cases) {
     INFO(c.name);
     for (const Task& task : TasksOf(Passed(ConvGraph(c)))) {
-      bool guarded = Print(task.variants[0]).find(" where ") != std::string::npos;
-      CHECK((task.zero_padded > 0) == guarded);
-      if (task.zero_padded == 0) continue;
+      bool guarded = Print(task.variants[0].fn).find(" where ") != std::string::npos;
+      const Variant* variant = FindVariant(task, "zero_padding");
+      CHECK((variant != nullptr) == guarded);
+      if (!variant) continue;
       ++padded;
-      const Function& fn = task.variants[task.zero_padded];
+      const Function& fn = variant->fn;
       INFO(Print(fn));
       CHECK(Verify(fn).ok());
       CHECK(Print(fn).find(" where ") == std::string::npos);
-      CHECK(Difference(Interpreted(fn), Interpreted(task.variants[0])) <= 2e-6);
+      CHECK(Difference(Interpreted(fn), Interpreted(task.variants[0].fn)) <= 2e-6);
     }
   }
   CHECK(padded == 4);
@@ -193,9 +194,10 @@ TEST_CASE("a GPU stages both operands of a padded convolution where loops of thr
       "14x14", {1, 64, 14, 14}, {128, 64, 3, 3}, {1, 128, 14, 14}, {{"pads", Ints{1, 1, 1, 1}}}};
   size_t checked = 0;
   for (const Task& task : TasksOf(Passed(ConvGraph(c)))) {
-    if (task.zero_padded == 0) continue;
+    const Variant* padded = FindVariant(task, "zero_padding");
+    if (!padded) continue;
     ++checked;
-    Sketch sketch = FirstSketch(task.variants[task.zero_padded], *FindTarget("sm_86"));
+    Sketch sketch = FirstSketch(padded->fn, *FindTarget("sm_86"));
     std::string text = Print(sketch.trace);
     INFO(text);
     CHECK(text.find("_padded shared") != std::string::npos);
@@ -210,12 +212,12 @@ TEST_CASE("implicit GEMM is one product of matrices, its weights made at linking
   ConvCase c = ConvCases()[0];
   for (const Task& task : TasksOf(Passed(ConvGraph(c)))) {
     if (task.variants.size() < 2) continue;
-    std::string text = Print(task.variants.back());
+    std::string text = Print(task.variants.back().fn);
     INFO(text);
     CHECK(text.find("_columns: f32[84, 45]") != std::string::npos);
     CHECK(text.find("_matrix: f32[45, 4]") != std::string::npos);
     CHECK(text.find("_product: f32[84, 4]") != std::string::npos);
-    Sketch sketch = FirstSketch(task.variants.back(), *FindTarget("native"));
+    Sketch sketch = FirstSketch(task.variants.back().fn, *FindTarget("native"));
     CHECK(Print(sketch.trace).find("prepack") != std::string::npos);
   }
 }

@@ -173,10 +173,10 @@ TEST_CASE("Winograd's convolution stays within its bound of float64", "[compiler
     Task task = ConvTask(Passed(Convolution(shape)));
     bool is_wide = shape.channels >= 32;
     REQUIRE(task.variants.size() == 3u + is_wide + (shape.pad > 0));  // these follow the first
-    CHECK(InterpretedError(task.variants[0], shape.pad) <= 4);
+    CHECK(InterpretedError(task.variants[0].fn, shape.pad) <= 4);
     for (size_t variant = 1; variant <= 1u + is_wide; ++variant) {
-      CHECK(Verify(task.variants[variant]).ok());
-      CHECK(InterpretedError(task.variants[variant], shape.pad) <= 16);
+      CHECK(Verify(task.variants[variant].fn).ok());
+      CHECK(InterpretedError(task.variants[variant].fn, shape.pad) <= 16);
     }
   }
 }
@@ -190,7 +190,7 @@ TEST_CASE("Winograd's bound holds for half zeros, and where no term of a transfo
       for (Draw draw : {Draw::kNormal, Draw::kRelu, Draw::kSignedRows}) {
         INFO(shape.channels << " channels, variant " << variant << ", drawn by "
                             << static_cast<int>(draw));
-        CHECK(InterpretedError(task.variants[variant], shape.pad, draw) <= 16);
+        CHECK(InterpretedError(task.variants[variant].fn, shape.pad, draw) <= 16);
       }
     }
   }
@@ -201,7 +201,7 @@ TEST_CASE("a transform with one number that is off by a thousandth breaks Winogr
   Task task = ConvTask(Passed(Convolution({1, 8, 8, 32, 4, 1})));
   // G of F(2x2), and B of F(4x4).
   for (auto [variant, number] : {std::pair(1, 0.5), std::pair(2, 169.0 / 64)}) {
-    Function broken = task.variants[static_cast<size_t>(variant)];
+    Function broken = task.variants[static_cast<size_t>(variant)].fn;
     int changed = 0;
     broken.body = RewriteBottomUp(
         broken.body, [](const Stmt& stmt) { return stmt; },
@@ -266,10 +266,10 @@ TEST_CASE("a window's third dimension is summed directly", "[compiler][winograd]
   ValueId y = builder.Emit("y", OpKind::kConv, {x, w}, {{"pads", std::vector<int64_t>(6, 1)}});
   builder.Output(y, {2, 5, 3, 6, 5});
   Task task = ConvTask(Passed(builder.Take()));
-  const Function& winograd = task.variants[1];
+  const Function& winograd = task.variants[1].fn;
   CHECK(Verify(winograd).ok());
-  std::vector<Tensor> direct = Arguments(task.variants[0]), other = direct;
-  REQUIRE(Interpret(task.variants[0], direct, {}).ok());
+  std::vector<Tensor> direct = Arguments(task.variants[0].fn), other = direct;
+  REQUIRE(Interpret(task.variants[0].fn, direct, {}).ok());
   REQUIRE(Interpret(winograd, other, {}).ok());
   CHECK(LargestDifference(direct.back(), other.back()) <= 1e-5);
 }

@@ -61,7 +61,7 @@ StatusOr<Subject> AnySubject(size_t op, DTypeCode real, Random& random) {
   if (random.OneIn(6)) subject.task = random.Below(subject.tasks.tasks.size());
   if (subject.task != subject.tasks.largest) subject.op.clear();
   const Task& task = subject.tasks.tasks[subject.task].task;
-  subject.fn = task.variants[random.OneIn(4) ? random.Below(task.variants.size()) : 0];
+  subject.fn = task.variants[random.OneIn(4) ? random.Below(task.variants.size()) : 0].fn;
   return subject;
 }
 
@@ -89,7 +89,7 @@ StatusOr<std::vector<Tensor>> RunScheduled(const Subject& subject, const Functio
                                            bool compile) {
   size_t number = 0;
   auto run = [&](const Task& task, std::vector<Tensor>& arguments) -> Status {
-    if (number++ != subject.task) return Interpret(task.variants[0], arguments).status();
+    if (number++ != subject.task) return Interpret(task.variants[0].fn, arguments).status();
     std::vector<std::vector<int64_t>> shapes;
     for (Tensor& tensor : arguments) {
       shapes.push_back(tensor.shape);

@@ -72,12 +72,12 @@ const Case kCases[] = {
 
 // Checks the variant in pairs against the direct one, whose sums of f32 are in another order.
 void CheckPairs(const Task& task, bool is_paired, double epsilon) {
-  CHECK((task.bfloat_pairs > 0) == is_paired);
-  if (task.bfloat_pairs == 0) return;
-  const Function& pairs = task.variants[task.bfloat_pairs];
-  INFO(Print(pairs));
-  CHECK(IsInPairs(pairs));
-  std::vector<double> want = ResultOf(task.variants[0]), got = ResultOf(pairs);
+  const Variant* pairs = FindVariant(task, "bfloat_pairs");
+  CHECK((pairs != nullptr) == is_paired);
+  if (!pairs) return;
+  INFO(Print(pairs->fn));
+  CHECK(IsInPairs(pairs->fn));
+  std::vector<double> want = ResultOf(task.variants[0].fn), got = ResultOf(pairs->fn);
   REQUIRE(got.size() == want.size());
   for (size_t i = 0; i < got.size(); ++i)
     CHECK(got[i] == Approx(want[i]).epsilon(epsilon).margin(1e-5));
@@ -98,12 +98,12 @@ TEST_CASE("pairs round f32 as --numeric bf16 does, and as no other mode", "[grap
     CheckPairs(TaskOf(c, kFloat32, NumericMode::kBf16), c.is_paired, 1e-5);
   }
   for (NumericMode mode : {NumericMode::kStrict, NumericMode::kTf32, NumericMode::kFp16}) {
-    CHECK(TaskOf(kCases[0], kFloat32, mode).bfloat_pairs == 0);
+    CHECK_FALSE(FindVariant(TaskOf(kCases[0], kFloat32, mode), "bfloat_pairs"));
   }
 }
 
 TEST_CASE("products of f16 keep their type where f32 is rounded to bf16", "[graph][variants]") {
-  CHECK(TaskOf(kCases[0], kFloat16, NumericMode::kBf16).bfloat_pairs == 0);
+  CHECK_FALSE(FindVariant(TaskOf(kCases[0], kFloat16, NumericMode::kBf16), "bfloat_pairs"));
 }
 
 }  // namespace tcc

@@ -40,7 +40,7 @@ void AddVariants(const Graph& graph, const std::vector<Subgraph>& subgraphs,
     if (subgraph.kind != SubgraphKind::kKernel) continue;
     StatusOr<Task> task = BuildTask(graph, subgraph);
     REQUIRE(task.ok());
-    variants.insert(variants.end(), task->variants.begin(), task->variants.end());
+    for (const Variant& variant : task->variants) variants.push_back(variant.fn);
   }
 }
 

@@ -68,7 +68,7 @@ TEST_CASE("one channel that is read channels last is not read through what moves
   for (const Subgraph& subgraph : FuseGraph(graph)) {
     if (subgraph.kind != SubgraphKind::kKernel) continue;
     INFO(subgraph.name);
-    CHECK(BuildTask(graph, subgraph).value().variants[0].params.size() ==
+    CHECK(BuildTask(graph, subgraph).value().variants[0].fn.params.size() ==
           subgraph.inputs.size() + subgraph.outputs.size());
   }
 }

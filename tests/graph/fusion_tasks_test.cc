@@ -26,7 +26,7 @@ std::vector<Task> TasksOf(const Graph& graph) {
     if (subgraph.kind == SubgraphKind::kView) continue;
     StatusOr<Task> task = BuildTask(graph, subgraph);
     REQUIRE(task.ok());
-    Status status = Verify(task->variants[0]);
+    Status status = Verify(task->variants[0].fn);
     INFO(Message(status));
     CHECK(status.ok());
     tasks.push_back(*task);
@@ -59,7 +59,7 @@ TEST_CASE("a task knows which inputs are constants of the graph", "[graph][fusio
   for (const Task& task : TasksOf(graph)) {
     for (size_t i = 0; i < task.inputs.size(); ++i) {
       bool weight = graph.value(task.inputs[i]).name.starts_with("conv.");
-      CHECK(task.variants[0].params[i].scope == (weight ? Scope::kConstant : Scope::kGlobal));
+      CHECK(task.variants[0].fn.params[i].scope == (weight ? Scope::kConstant : Scope::kGlobal));
       constants += weight;
     }
   }
@@ -83,7 +83,7 @@ TEST_CASE("a residual block becomes two tasks", "[graph][fusion]") {
   CHECK(last.nodes == std::vector<std::string>{"conv2", "sum", "relu2"});
   CHECK(last.inputs.size() == 4);  // activation, weight, bias, what is added
   // The sum, and one map for bias, addition and relu.
-  CHECK(BlocksOf(last.variants[0].body).size() == 2);
+  CHECK(BlocksOf(last.variants[0].fn.body).size() == 2);
   // A multiply-add a tap; bias, addition and relu.
   CHECK(last.flops == 100 * (2 * 36 + 3));
 }
@@ -119,7 +119,7 @@ TEST_CASE("a diamond of element-wise nodes is fused whole", "[graph][fusion]") {
   builder.Output(builder.Add("gated", OpKind::kMul, {gemm, gate}));
   Graph graph = Prepared(builder);
   CHECK(KernelNames(graph) == std::vector<std::string>{"gemm_tanh_mul"});
-  CHECK(BlocksOf(TasksOf(graph)[0].variants[0].body).size() == 2);
+  CHECK(BlocksOf(TasksOf(graph)[0].variants[0].fn.body).size() == 2);
 }
 
 TEST_CASE("a path through another reduction is not fused across", "[graph][fusion]") {
@@ -228,8 +228,8 @@ TEST_CASE("what follows the convolution of a single image is scheduled with it",
   builder.Output(builder.Add("relu", OpKind::kRelu, {scaled}));
   int fused = 0;
   for (const Task& task : TasksOf(Prepared(builder))) {
-    for (const Ref<Block>& block : BlocksOf(task.variants[0].body)) {
-      fused += EpilogueOf(task.variants[0], *block) != nullptr ? 1 : 0;
+    for (const Ref<Block>& block : BlocksOf(task.variants[0].fn.body)) {
+      fused += EpilogueOf(task.variants[0].fn, *block) != nullptr ? 1 : 0;
     }
   }
   CHECK(fused == 1);

@@ -59,7 +59,7 @@ TEST_CASE("every task of the networks verifies, and its text parses back", "[gra
       INFO(name << ": " << subgraph.name);
       StatusOr<Task> task = BuildTask(graph, subgraph);
       REQUIRE(task.ok());
-      const Function& fn = task->variants[0];
+      const Function& fn = task->variants[0].fn;
       INFO(Print(fn));
       CHECK(Message(Verify(fn)) == "");
       CHECK(BlocksOf(fn.body).size() <= 2);

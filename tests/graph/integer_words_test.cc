@@ -77,9 +77,9 @@ bool Multiplies(const Function& fn, ScalarOp dot) {
 
 // Checks every variant with such products against the direct one. Returns how many there are.
 int CheckedVariants(const Task& task, ScalarOp dot) {
-  std::vector<double> want = ResultOf(task.variants[0]);
+  std::vector<double> want = ResultOf(task.variants[0].fn);
   int checked = 0;
-  for (const Function& fn : task.variants) {
+  for (const auto& [fn, row, saves_time] : task.variants) {
     if (!Multiplies(fn, dot)) continue;
     ++checked;
     INFO(Print(fn));
@@ -122,10 +122,9 @@ TEST_CASE("products of bytes in pairs are the same integers", "[graph][variants]
   for (const Case& c : cases) {
     INFO(c.name);
     Task task = TaskOf(c);
-    CHECK((task.integer_pairs > 0) == c.is_paired);
-    if (task.integer_pairs > 0) {
-      CHECK(Multiplies(task.variants[task.integer_pairs], ScalarOp::kDotI16x2));
-    }
+    const Variant* pairs = FindVariant(task, "integer_pairs");
+    CHECK((pairs != nullptr) == c.is_paired);
+    if (pairs) CHECK(Multiplies(pairs->fn, ScalarOp::kDotI16x2));
     CHECK((CheckedVariantsInPairs(task) > 0) == c.is_paired);
   }
 }
@@ -186,7 +185,7 @@ TEST_CASE("products of bytes in quads are the same integers", "[graph][variants]
   for (const auto& [c, is_in_quads] : products) {
     INFO(c.name);
     Task task = TaskOf(c);
-    CHECK((task.integer_quads > 0) == is_in_quads);
+    CHECK((FindVariant(task, "integer_quads") != nullptr) == is_in_quads);
     CHECK(CheckedVariants(task, ScalarOp::kDotU8I8x4) == (is_in_quads ? 1 : 0));
   }
 }

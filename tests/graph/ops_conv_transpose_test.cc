@@ -129,12 +129,12 @@ TEST_CASE("a transposed convolution whose windows do not overlap sums without a 
     REQUIRE(InferShapes(built).ok());
     int sums = 0;
     auto look = [&](const Task& task, std::vector<Tensor>& arguments) -> Status {
-      for (const Ref<Block>& block : BlocksOf(task.variants[0].body)) {
+      for (const Ref<Block>& block : BlocksOf(task.variants[0].fn.body)) {
         if (!block->body.as<Reduce>()) continue;
         ++sums;
         CHECK(IsConstant(block->predicate, 1));
       }
-      return Interpret(task.variants[0], arguments).status();
+      return Interpret(task.variants[0].fn, arguments).status();
     };
     REQUIRE(InterpretGraph(built, {RandomF32({1, 2, 5, 5}, 6)}, {.run_task = look}).ok());
     CHECK(sums == 1);

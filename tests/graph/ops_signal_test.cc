@@ -66,7 +66,7 @@ TEST_CASE("a table of costly values stays a table", "[graph][signal]") {
   StatusOr<Task> task = BuildTask(graph, FuseGraph(graph)[0]);
   REQUIRE(task.ok());
   std::vector<std::string> names;
-  for (const Ref<Block>& block : BlocksOf(task->variants[0].body)) names.push_back(block->name);
+  for (const Ref<Block>& block : BlocksOf(task->variants[0].fn.body)) names.push_back(block->name);
   CHECK(names == std::vector<std::string>{"dft_roots", "dft_sums", "dft"});
 }
 

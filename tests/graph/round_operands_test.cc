@@ -90,7 +90,7 @@ TEST_CASE("a matrix product of rounded operands is that, within its mode's bound
     Task task = TaskOf(MatMulGraph(a, b), row.mode);
     CHECK(task.numeric == row.mode);
     CHECK_FALSE(task.stays_strict);
-    std::vector<double> result = ResultOf(task.variants[0], {a, b});
+    std::vector<double> result = ResultOf(task.variants[0].fn, {a, b});
     double worst = 0;
     for (int64_t i = 0; i < 9; ++i) {
       for (int64_t j = 0; j < 7; ++j) {
@@ -122,7 +122,7 @@ TEST_CASE("3xtf32 keeps infinities and the largest numbers", "[graph]") {
     SetElement(b, i, ys[i]);
   }
   Task task = TaskOf(MatMulGraph(a, b), NumericMode::k3xTf32);
-  std::vector<double> result = ResultOf(task.variants[0], {a, b});
+  std::vector<double> result = ResultOf(task.variants[0].fn, {a, b});
   for (size_t i = 0; i < 7; ++i) {
     for (size_t j = 0; j < 7; ++j) {
       double exact = static_cast<double>(xs[i]) * ys[j];
@@ -138,7 +138,7 @@ TEST_CASE("3xtf32 keeps infinities and the largest numbers", "[graph]") {
 
 TEST_CASE("constants are rounded in a map of their own, activations too", "[graph]") {
   Task task = TaskOf(MatMulGraph(Fractions({4, 8}, 1), Fractions({8, 5}, 2)), NumericMode::kFp16);
-  std::string text = Print(task.variants[0]);
+  std::string text = Print(task.variants[0].fn);
   CHECK(text.find("a_f16[i0, i1] = f16(a[i0, i1])") != std::string::npos);
   CHECK(text.find("b_f16[i0, i1] = f16(b[i0, i1])") != std::string::npos);
   CHECK(text.find("with (f32(a_f16[i, k]) * f32(b_f16[k, j]))") != std::string::npos);
@@ -157,21 +157,21 @@ TEST_CASE("every variant of a convolution computes with the same rounded operand
     graph.Output(y);
     Task task = TaskOf(graph.Build(), row.mode);
     REQUIRE(task.variants.size() >= 3);  // with zero padding, implicit GEMM
-    bool constant_first = task.variants[0].params[0].var->name == "w";
+    bool constant_first = task.variants[0].fn.params[0].var->name == "w";
     std::vector<Tensor> arguments = constant_first ? std::vector{w, x} : std::vector{x, w};
-    std::vector<double> direct = ResultOf(task.variants[0], arguments);
-    for (const Function& variant : task.variants) {
-      std::vector<double> result = ResultOf(variant, arguments);
+    std::vector<double> direct = ResultOf(task.variants[0].fn, arguments);
+    for (const auto& [fn, variant, saves_time] : task.variants) {
+      std::vector<double> result = ResultOf(fn, arguments);
       double most = 0;
       for (size_t i = 0; i < direct.size(); ++i) {
         most = std::max(most, std::fabs(result[i] - direct[i]));
       }
       CHECK(most <= 1e-6);
-      auto is = [&](size_t v) { return v > 0 && &variant == &task.variants[v]; };
-      const char* product = is(task.widened)        ? "_f32["
-                            : is(task.bfloat_pairs) ? "with (dot_bf16x2("
-                                                    : "with (f32(";
-      if (row.type) CHECK(Print(variant).find(product) != std::string::npos);
+      std::string_view name = variant ? variant->name : "direct";
+      const char* product = name == "widened_operands" ? "_f32["
+                            : name == "bfloat_pairs"   ? "with (dot_bf16x2("
+                                                       : "with (f32(";
+      if (row.type) CHECK(Print(fn).find(product) != std::string::npos);
     }
   }
 }
@@ -184,7 +184,7 @@ TEST_CASE("operands of 16 bits are not touched, whatever the mode's type", "[gra
       Tensor b = Of(type, {3, 1}, {1, 2, 3});
       Task task = TaskOf(MatMulGraph(a, b), mode);
       CHECK(task.numeric == NumericMode::kStrict);
-      return Print(task.variants[0]);
+      return Print(task.variants[0].fn);
     };
     std::string strict = text(NumericMode::kStrict);
     CHECK(text(NumericMode::kFp16) == strict);
@@ -201,7 +201,7 @@ TEST_CASE("whole numbers of f32 are not rounded", "[graph]") {
   graph.Output(graph.Add("y", OpKind::kConvInteger, {x, w}, {{"group", int64_t{2}}}));
   Task task = TaskOf(graph.Build(), NumericMode::kBf16);
   CHECK(task.numeric == NumericMode::kStrict);
-  CHECK(Print(task.variants[0]).find("bf16") == std::string::npos);
+  CHECK(Print(task.variants[0].fn).find("bf16") == std::string::npos);
 }
 
 TEST_CASE("what is no contraction stays strict", "[graph]") {

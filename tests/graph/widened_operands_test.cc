@@ -59,10 +59,10 @@ TEST_CASE("operands of 16 bits are widened before products that read them often"
   for (const Case& c : cases) {
     INFO(c.name);
     Task task = TaskOf(c);
-    CHECK((task.widened > 0) == c.is_widened);
-    std::vector<double> want = ResultOf(task.variants[0]);
+    CHECK((FindVariant(task, "widened_operands") != nullptr) == c.is_widened);
+    std::vector<double> want = ResultOf(task.variants[0].fn);
     bool is_transformed = false;
-    for (const Function& fn : task.variants) {
+    for (const auto& [fn, row, saves_time] : task.variants) {
       INFO(Print(fn));
       is_transformed = is_transformed || Print(fn).find("y_u:") != std::string::npos;
       CHECK(ResultOf(fn) == want);

@@ -18,7 +18,7 @@ StatusOr<OperatorTasks> MakeOperatorTasks(const OperatorRow& row, Random& random
       for (const Tensor& t : arguments) {
         kept.arguments.push_back(MakeTensor(t.dtype, t.shape, t.bytes));
       }
-      TCC_ASSIGN_OR_RETURN(InterpretReport report, Interpret(task.variants[0], arguments));
+      TCC_ASSIGN_OR_RETURN(InterpretReport report, Interpret(task.variants[0].fn, arguments));
       if (report.instances_issued >= most) made.largest = made.tasks.size() - 1;
       most = std::max(most, report.instances_issued);
       return OkStatus();

@@ -25,7 +25,7 @@ Status AddTasks(const Graph& graph, const std::vector<Subgraph>& subgraphs,
     if (subgraph.kind != SubgraphKind::kKernel) continue;
     TCC_ASSIGN_OR_RETURN(Task task, BuildTask(graph, subgraph));
     for (size_t v = 0; v < task.variants.size(); ++v) {
-      functions.push_back({task.name, task.variants[v], v, ""});
+      functions.push_back({task.name, task.variants[v].fn, v, ""});
     }
   }
   return OkStatus();

@@ -1,0 +1,117 @@
+#include "graph/passes/to_tensor_exprs.h"
+#include "graph/variants/task.h"
+#include "graph/variants/variants.h"
+
+namespace tcc {
+namespace {
+
+using Source = VariantSource;
+using Made = std::optional<TensorProgram>;
+
+Made Inlined(Made program, const std::vector<Var>& exact = {}) {
+  if (program) InlineMaps(*program, BufferSet(exact.begin(), exact.end()));
+  return program;
+}
+
+Made Rounded(const Source& source, const Made& program) {
+  Made rounded = program ? RoundOperands(*program, source.numeric) : std::nullopt;
+  return rounded ? rounded : program;
+}
+
+template <auto kVariant>
+Made By(const Source& source) {
+  return Rounded(source, Inlined(kVariant(source.program)));
+}
+
+template <auto kVariant>
+Made ByTransforms(const Source& source) {
+  return source.winograd ? By<kVariant>(source) : std::nullopt;
+}
+
+template <WinogradTile kTile>
+bool IsFastestTile(const Source& source) {
+  return FastestWinogradTile(source.program) == kTile;
+}
+
+// Widens operands after they are rounded, since that makes them narrow. The roundings stay where
+// their copies join the wide ones.
+Made ByWideOperands(const Source& source) {
+  if (!source.rounded) return By<WidenedOperandsVariant>(source);
+  return Inlined(WidenedOperandsVariant(*source.rounded), source.rounded->kept);
+}
+
+Made BFloatWords(const Source& source) {
+  bool rounds = source.numeric == NumericMode::kBf16;
+  return Inlined(BFloatPairsVariant(source.program, rounds));
+}
+
+Made ByBFloatWords(const Source& source) {
+  return Rounded(source, BFloatWords(source));
+}
+
+// Returns the product of words that tiles multiply, before operands are rounded.
+Made WordsOfTiles(const Source& source) {
+  Made words = Inlined(IntegerQuadsVariant(source.program));
+  return words ? words : BFloatWords(source);
+}
+
+Made ByTiles(const Source& source) {
+  Made words = WordsOfTiles(source);
+  return words ? Rounded(source, WholeTilesVariant(*words)) : std::nullopt;
+}
+
+bool TilesSaveTime(const Source& source) {
+  Made words = WordsOfTiles(source);
+  return words && WholeTilesSaveTime(*words);
+}
+
+constexpr auto kAlways = [](const Source&) { return true; };
+constexpr auto kAnywhere = [](const Target&) { return true; };
+constexpr auto kNowhere = [](const Target&) { return false; };
+constexpr auto kOnCpu = [](const Target& t) { return t.kind == TargetKind::kCpu; };
+constexpr auto kOnGpu = [](const Target& t) { return t.kind == TargetKind::kCuda; };
+constexpr auto kNotOnGpu = [](const Target& t) { return t.kind != TargetKind::kCuda; };
+constexpr auto kHasTiles = [](const Target& t) { return t.amx; };
+constexpr auto kHasByteDots = [](const Target& t) { return t.dots_bytes; };
+constexpr auto kHasBFloatDots = [](const Target& t) { return t.bf16_speedup > 0; };
+constexpr auto kHasFastBFloatDots = [](const Target& t) { return t.bf16_speedup > 1; };
+
+constexpr VariantRow kVariants[] = {
+    // name, place, make, saves time, needs, gains, why
+    {"whole_tiles", 14, ByTiles, TilesSaveTime, kHasTiles, kHasTiles,
+     "one instruction multiplies tiles of 16 x 16 words"},
+    {"integer_quads", 12, By<IntegerQuadsVariant>, kAlways, kHasByteDots, kHasByteDots,
+     "one instruction adds four products of bytes to each result"},
+    {"bfloat_pairs", 13, ByBFloatWords, kAlways, kHasBFloatDots, kHasFastBFloatDots,
+     "one instruction adds two products of bf16 to each result"},
+    {"wide_winograd", 3, ByTransforms<WideWinogradVariant>, IsFastestTile<WinogradTile::kFour>,
+     kAnywhere, kOnCpu, "36 products instead of 144"},
+    {"winograd", 2, ByTransforms<WinogradVariant>, IsFastestTile<WinogradTile::kTwo>, kAnywhere,
+     kOnCpu, "16 products instead of 36"},
+    {"integer_pairs", 11, By<IntegerPairsVariant>, kAlways, kNotOnGpu, kOnCpu,
+     "one instruction adds two products of bytes to each result"},
+    {"widened_operands", 10, ByWideOperands, kAlways, kNotOnGpu, kOnCpu,
+     "operands are widened once instead of in the innermost loop"},
+    {"merged_axes", 9, By<MergedAxesVariant>, kAlways, kAnywhere, kOnCpu,
+     "merged rows leave fewer odd tiles"},
+    {"separable_window", 6, By<SeparableWindowVariant>, kAlways, kAnywhere, kNotOnGpu,
+     "the steps saved are worth storing the values between the passes"},
+    {"zero_padding", 4, By<ZeroPaddingVariant>, kAlways, kAnywhere, kOnGpu,
+     "threads that test at each tap whether it lies inside diverge"},
+    {"padded_pool", 5, By<PaddedPoolVariant>, kAlways, kAnywhere, kNowhere,
+     "no test at each tap, for a copy of the input"},
+    {"implicit_gemm", 7, By<ImplicitGemmVariant>, kAlways, kAnywhere, kNowhere,
+     "its operands are matrices, which tensor cores multiply"},
+    {"split_reduction", 8, By<SplitReductionVariant>, kAlways, kAnywhere, kNowhere,
+     "more threads share a long reduction to few results"},
+    {"one_pass_attention", 1, [](const Source& s) { return s.one_pass_attention; }, kAlways,
+     kAnywhere, kNowhere, "a schedule may store no logits"},
+};
+
+}  // namespace
+
+std::span<const VariantRow> VariantRows() {
+  return kVariants;
+}
+
+}  // namespace tcc
