@@ -279,18 +279,14 @@ StatusOr<bool> FinishWithNextChoice(KernelStages& kernel, const CompileOptions& 
 
 Workload WorkloadOf(const KernelStages& kernel) {
   Workload workload;
+  static_cast<KernelWork&>(workload) = kernel;
   workload.name = kernel.symbol;
-  for (const Function& variant : kernel.variants) {
-    Function canonical = WithCanonicalNames(variant);
-    canonical.name = "kernel";
-    workload.variant_keys.push_back(FunctionKey(canonical));
-    workload.variants.push_back(std::move(canonical));
+  for (Function& variant : workload.variants) {
+    variant = WithCanonicalNames(variant);
+    variant.name = "kernel";
+    workload.variant_keys.push_back(FunctionKey(variant));
   }
   workload.key = workload.variant_keys[0];
-  workload.first_variant = kernel.first_variant;
-  workload.inputs = kernel.inputs;
-  workload.flops = kernel.flops;
-  workload.moved_bytes = kernel.moved_bytes;
   return workload;
 }
 

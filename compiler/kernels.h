@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,15 +13,10 @@
 namespace tcc {
 
 // One kernel at every stage of its making. Subgraphs with the same computation share it.
-struct KernelStages {
-  std::string symbol;                       // unique; letters, digits and underscores
-  std::vector<std::string> nodes;           // of the model, from every subgraph that uses it
-  double flops = 0;                         // per call
-  std::optional<int64_t> moved_bytes = {};  // per call
-  std::vector<Function> variants;           // of the task
-  size_t first_variant = 0;                 // the variant that a default schedule is for
-  size_t inputs = 0;                        // the number of input parameters; the rest are outputs
-  Function tensor;                          // the variant that is scheduled
+struct KernelStages : KernelWork {
+  std::string symbol;              // unique; letters, digits and underscores
+  std::vector<std::string> nodes;  // of the model, from every subgraph that uses it
+  Function tensor;                 // the variant that is scheduled
   Schedule schedule;
   std::string sketch;  // the rules that made the schedule, Sketch::name; "" if given
   size_t choice = 0;   // 0: the first sketch; else an index into OtherSchedules, from 1

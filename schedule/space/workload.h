@@ -12,18 +12,23 @@
 
 namespace tcc {
 
+// A kernel before it is scheduled.
+struct KernelWork {
+  std::vector<Function> variants;  // of the task
+  size_t first_variant = 0;        // the variant that is scheduled without a search
+  size_t inputs = 0;  // inputs among the parameters, constants included; the rest are outputs
+  double flops = 0;   // per call
+  std::optional<int64_t> moved_bytes = {};  // per call
+};
+
 // A kernel of a network as a unit of tuning: its task, under names that do not depend on the
-// network, so that records of one network serve equal kernels of another.
-struct Workload {
+// network, so that records of one network serve equal kernels of another. Its variants are
+// WithCanonicalNames and called "kernel".
+struct Workload : KernelWork {
   std::string key;                        // FunctionKey of variants[0]
   std::string name;                       // the kernel's name in this network, for people
-  std::vector<Function> variants;         // WithCanonicalNames, called "kernel"
   std::vector<std::string> variant_keys;  // FunctionKey of each variant, which records name it by
-  size_t first_variant = 0;               // the variant that is scheduled without a search
-  size_t inputs = 0;  // inputs among the parameters, constants included; the rest are outputs
-  double runs = 1;    // calls per run of the network
-  double flops = 0;   // per call
-  std::optional<int64_t> moved_bytes;  // per call
+  double runs = 1;                        // calls per run of the network
 };
 
 // The schedule with the best measurement of a workload, in canonical names.

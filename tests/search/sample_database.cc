@@ -37,13 +37,10 @@ Workload SmallWorkload(int64_t elements) {
   INFO(fn.status());
   REQUIRE(fn.ok());
   std::string key = FunctionKey(*fn);
-  return {.key = key,
-          .name = fmt::format("add_{}", elements),
-          .variants = {*fn},
-          .variant_keys = {key},
-          .inputs = 1,
-          .flops = 64,
-          .moved_bytes = 512};
+  return {{.variants = {*fn}, .inputs = 1, .flops = 64, .moved_bytes = 512},
+          key,
+          fmt::format("add_{}", elements),
+          {key}};
 }
 
 Environment LocalEnvironment(int threads) {
