@@ -122,119 +122,91 @@ Expr IdentityOp(const Node&, const Operands& x) {
   return x[0];
 }
 
-enum class TypeRule : uint8_t {
-  kFloat,     // floats
-  kNumeric,   // floats and integers
-  kInteger,   // integers
-  kUnsigned,  // unsigned integers
-  kBool,      // bools
-  kAny,       // everything
-};
-
 struct ElementwiseRow {
   OpKind op;
-  TypeRule rule;  // for all operands, which have one type
-  size_t least;
-  size_t most;
   Expr (*body)(const Node&, const Operands&);
 };
 
 constexpr ElementwiseRow kRows[] = {
-    {OpKind::kAbs, TypeRule::kNumeric, 1, 1, CallOp<ScalarOp::kAbs>},
-    {OpKind::kAcos, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kAcos>},
-    {OpKind::kAcosh, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kAcosh>},
-    {OpKind::kAdd, TypeRule::kNumeric, 2, 2, BinaryOp<Add>},
-    {OpKind::kAnd, TypeRule::kBool, 2, 2, BinaryOp<And>},
-    {OpKind::kAsin, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kAsin>},
-    {OpKind::kAsinh, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kAsinh>},
-    {OpKind::kAtan, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kAtan>},
-    {OpKind::kAtanh, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kAtanh>},
-    {OpKind::kBitShift, TypeRule::kUnsigned, 2, 2, BitShiftOp},
-    {OpKind::kBitwiseAnd, TypeRule::kInteger, 2, 2, CallOp<ScalarOp::kBitAnd>},
-    {OpKind::kBitwiseNot, TypeRule::kInteger, 1, 1, CallOp<ScalarOp::kBitNot>},
-    {OpKind::kBitwiseOr, TypeRule::kInteger, 2, 2, CallOp<ScalarOp::kBitOr>},
-    {OpKind::kBitwiseXor, TypeRule::kInteger, 2, 2, CallOp<ScalarOp::kBitXor>},
-    {OpKind::kCeil, TypeRule::kNumeric, 1, 1, RoundingToward},
-    {OpKind::kCelu, TypeRule::kFloat, 1, 1, CeluOf},
-    {OpKind::kCos, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kCos>},
-    {OpKind::kCosh, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kCosh>},
-    {OpKind::kDiv, TypeRule::kNumeric, 2, 2, DivOp},
-    {OpKind::kElu, TypeRule::kFloat, 1, 1, EluOf},
-    {OpKind::kEqual, TypeRule::kAny, 2, 2, EqualOp},
-    {OpKind::kErf, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kErf>},
-    {OpKind::kExp, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kExp>},
-    {OpKind::kFloor, TypeRule::kNumeric, 1, 1, RoundingToward},
-    {OpKind::kGelu, TypeRule::kFloat, 1, 1, GeluOf},
-    {OpKind::kGreater, TypeRule::kNumeric, 2, 2,
-     [](const Node&, const Operands& x) { return x[0] > x[1]; }},
-    {OpKind::kGreaterOrEqual, TypeRule::kNumeric, 2, 2,
-     [](const Node&, const Operands& x) { return x[0] >= x[1]; }},
-    {OpKind::kHardSigmoid, TypeRule::kFloat, 1, 1, HardSigmoidOf},
-    {OpKind::kHardSwish, TypeRule::kFloat, 1, 1, HardSwishOf},
-    {OpKind::kIdentity, TypeRule::kAny, 1, 1, IdentityOp},
-    {OpKind::kIsInf, TypeRule::kFloat, 1, 1, IsInfOp},
-    {OpKind::kIsNaN, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kIsNan>},
-    {OpKind::kLeakyRelu, TypeRule::kFloat, 1, 1, LeakyReluOf},
-    {OpKind::kLess, TypeRule::kNumeric, 2, 2, BinaryOp<Lt>},
-    {OpKind::kLessOrEqual, TypeRule::kNumeric, 2, 2, BinaryOp<Le>},
-    {OpKind::kLog, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kLog>},
-    {OpKind::kMax, TypeRule::kNumeric, 1, SIZE_MAX, FoldOp<Max>},
-    {OpKind::kMin, TypeRule::kNumeric, 1, SIZE_MAX, FoldOp<Min>},
-    {OpKind::kMish, TypeRule::kFloat, 1, 1, MishOf},
-    {OpKind::kMod, TypeRule::kNumeric, 2, 2, ModOp},
-    {OpKind::kMul, TypeRule::kNumeric, 2, 2, BinaryOp<Mul>},
-    {OpKind::kNeg, TypeRule::kNumeric, 1, 1, NegOp},
-    {OpKind::kNot, TypeRule::kBool, 1, 1, NotOp},
-    {OpKind::kOr, TypeRule::kBool, 2, 2, BinaryOp<Or>},
-    {OpKind::kPRelu, TypeRule::kNumeric, 2, 2, PReluOf},
-    {OpKind::kReciprocal, TypeRule::kFloat, 1, 1, ReciprocalOp},
-    {OpKind::kRelu, TypeRule::kNumeric, 1, 1, ReluOf},
-    {OpKind::kRound, TypeRule::kNumeric, 1, 1, RoundingToward},
-    {OpKind::kSelu, TypeRule::kFloat, 1, 1, SeluOf},
-    {OpKind::kShrink, TypeRule::kNumeric, 1, 1, ShrinkOf},
-    {OpKind::kSigmoid, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kSigmoid>},
-    {OpKind::kSign, TypeRule::kNumeric, 1, 1, CallOp<ScalarOp::kSign>},
-    {OpKind::kSin, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kSin>},
-    {OpKind::kSinh, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kSinh>},
-    {OpKind::kSoftplus, TypeRule::kFloat, 1, 1, SoftplusOf},
-    {OpKind::kSoftsign, TypeRule::kFloat, 1, 1, SoftsignOf},
-    {OpKind::kSqrt, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kSqrt>},
-    {OpKind::kSub, TypeRule::kNumeric, 2, 2, BinaryOp<Sub>},
-    {OpKind::kSwish, TypeRule::kFloat, 1, 1, SwishOf},
-    {OpKind::kTan, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kTan>},
-    {OpKind::kTanh, TypeRule::kFloat, 1, 1, CallOp<ScalarOp::kTanh>},
-    {OpKind::kThresholdedRelu, TypeRule::kFloat, 1, 1, ThresholdedReluOf},
-    {OpKind::kXor, TypeRule::kBool, 2, 2, XorOp},
+    {OpKind::kAbs, CallOp<ScalarOp::kAbs>},
+    {OpKind::kAcos, CallOp<ScalarOp::kAcos>},
+    {OpKind::kAcosh, CallOp<ScalarOp::kAcosh>},
+    {OpKind::kAdd, BinaryOp<Add>},
+    {OpKind::kAnd, BinaryOp<And>},
+    {OpKind::kAsin, CallOp<ScalarOp::kAsin>},
+    {OpKind::kAsinh, CallOp<ScalarOp::kAsinh>},
+    {OpKind::kAtan, CallOp<ScalarOp::kAtan>},
+    {OpKind::kAtanh, CallOp<ScalarOp::kAtanh>},
+    {OpKind::kBitShift, BitShiftOp},
+    {OpKind::kBitwiseAnd, CallOp<ScalarOp::kBitAnd>},
+    {OpKind::kBitwiseNot, CallOp<ScalarOp::kBitNot>},
+    {OpKind::kBitwiseOr, CallOp<ScalarOp::kBitOr>},
+    {OpKind::kBitwiseXor, CallOp<ScalarOp::kBitXor>},
+    {OpKind::kCeil, RoundingToward},
+    {OpKind::kCelu, CeluOf},
+    {OpKind::kCos, CallOp<ScalarOp::kCos>},
+    {OpKind::kCosh, CallOp<ScalarOp::kCosh>},
+    {OpKind::kDiv, DivOp},
+    {OpKind::kElu, EluOf},
+    {OpKind::kEqual, EqualOp},
+    {OpKind::kErf, CallOp<ScalarOp::kErf>},
+    {OpKind::kExp, CallOp<ScalarOp::kExp>},
+    {OpKind::kFloor, RoundingToward},
+    {OpKind::kGelu, GeluOf},
+    {OpKind::kGreater, [](const Node&, const Operands& x) { return x[0] > x[1]; }},
+    {OpKind::kGreaterOrEqual, [](const Node&, const Operands& x) { return x[0] >= x[1]; }},
+    {OpKind::kHardSigmoid, HardSigmoidOf},
+    {OpKind::kHardSwish, HardSwishOf},
+    {OpKind::kIdentity, IdentityOp},
+    {OpKind::kIsInf, IsInfOp},
+    {OpKind::kIsNaN, CallOp<ScalarOp::kIsNan>},
+    {OpKind::kLeakyRelu, LeakyReluOf},
+    {OpKind::kLess, BinaryOp<Lt>},
+    {OpKind::kLessOrEqual, BinaryOp<Le>},
+    {OpKind::kLog, CallOp<ScalarOp::kLog>},
+    {OpKind::kMax, FoldOp<Max>},
+    {OpKind::kMin, FoldOp<Min>},
+    {OpKind::kMish, MishOf},
+    {OpKind::kMod, ModOp},
+    {OpKind::kMul, BinaryOp<Mul>},
+    {OpKind::kNeg, NegOp},
+    {OpKind::kNot, NotOp},
+    {OpKind::kOr, BinaryOp<Or>},
+    {OpKind::kPRelu, PReluOf},
+    {OpKind::kReciprocal, ReciprocalOp},
+    {OpKind::kRelu, ReluOf},
+    {OpKind::kRound, RoundingToward},
+    {OpKind::kSelu, SeluOf},
+    {OpKind::kShrink, ShrinkOf},
+    {OpKind::kSigmoid, CallOp<ScalarOp::kSigmoid>},
+    {OpKind::kSign, CallOp<ScalarOp::kSign>},
+    {OpKind::kSin, CallOp<ScalarOp::kSin>},
+    {OpKind::kSinh, CallOp<ScalarOp::kSinh>},
+    {OpKind::kSoftplus, SoftplusOf},
+    {OpKind::kSoftsign, SoftsignOf},
+    {OpKind::kSqrt, CallOp<ScalarOp::kSqrt>},
+    {OpKind::kSub, BinaryOp<Sub>},
+    {OpKind::kSwish, SwishOf},
+    {OpKind::kTan, CallOp<ScalarOp::kTan>},
+    {OpKind::kTanh, CallOp<ScalarOp::kTanh>},
+    {OpKind::kThresholdedRelu, ThresholdedReluOf},
+    {OpKind::kXor, XorOp},
 };
 
-const ElementwiseRow& RowOf(OpKind op) {
-  auto row = std::find_if(std::begin(kRows), std::end(kRows),
-                          [&](const ElementwiseRow& row) { return row.op == op; });
-  TCC_CHECK(row != std::end(kRows)) << ToString(op);
-  return *row;
-}
-
-bool Accepts(TypeRule rule, DType dtype) {
-  switch (rule) {
-    case TypeRule::kFloat:
-      return dtype.is_float();
-    case TypeRule::kNumeric:
-      return dtype.is_float() || dtype.is_integer();
-    case TypeRule::kInteger:
-      return dtype.is_integer();
-    case TypeRule::kUnsigned:
-      return dtype.is_integer() && !dtype.is_signed_integer();
-    case TypeRule::kBool:
-      return dtype.is_bool();
-    case TypeRule::kAny:
-      return true;
+constexpr const ElementwiseRow* FindRow(OpKind op) {
+  for (const ElementwiseRow& row : kRows) {
+    if (row.op == op) return &row;
   }
-  return false;
+  return nullptr;
 }
 
-Status CheckTypes(const NodeLowering& node, TypeRule rule) {
+#define TCC_HAS_ROW(name, ...) static_assert(FindRow(OpKind::k##name), #name " has no row");
+TCC_SCALAR_KINDS(TCC_HAS_ROW)
+#undef TCC_HAS_ROW
+
+Status CheckTypes(const NodeLowering& node, TypeClass types) {
   DType first = node.Type(0);
-  if (!Accepts(rule, first)) {
+  if (!Accepts(types, first)) {
     return node.Error("input 0 has type {}, which the operator does not take", ToString(first));
   }
   return node.CheckSameTypes();
@@ -265,24 +237,26 @@ Status MapOver(NodeLowering& node, DType result,
 }  // namespace
 
 Status LowerElementwise(NodeLowering& node) {
-  const ElementwiseRow& row = RowOf(node.node().op);
-  TCC_RETURN_IF_ERROR(node.CheckInputs(row.least, row.most));
+  const ScalarKind& kind = *FindScalarKind(node.node().op);
+  const auto body = FindRow(kind.op)->body;
+  TCC_RETURN_IF_ERROR(node.CheckInputs(kind.least, kind.most));
   for (size_t i = 0; i < node.input_count(); ++i) {
     if (!node.Has(i)) return node.Error("input {} is missing", i);
   }
-  TCC_RETURN_IF_ERROR(CheckTypes(node, row.rule));
+  TCC_RETURN_IF_ERROR(CheckTypes(node, kind.types));
 
   // f16 and bf16 are computed in f32 and rounded once.
-  DType computed = row.rule == TypeRule::kAny ? node.Type(0) : AccumulationType(node.Type(0));
+  DType computed =
+      kind.types == TypeClass::kAnyType ? node.Type(0) : AccumulationType(node.Type(0));
   auto value = [&](const InputAtPoint& input) {
     Operands operands;
     for (size_t i = 0; i < node.input_count(); ++i) {
       operands.push_back(CastTo(computed, input(i)));
     }
-    return row.body(node.node(), operands);
+    return body(node.node(), operands);
   };
   Operands probe(node.input_count(), Const(computed, 1));
-  bool test = row.body(node.node(), probe).dtype().is_bool();
+  bool test = body(node.node(), probe).dtype().is_bool();
   DType result = test ? kBool : node.Type(0);
   return MapOver(node, result,
                  [&](const InputAtPoint& input) { return CastTo(result, value(input)); });
@@ -290,7 +264,7 @@ Status LowerElementwise(NodeLowering& node) {
 
 Status LowerClip(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(1, 3));
-  TCC_RETURN_IF_ERROR(CheckTypes(node, TypeRule::kNumeric));
+  TCC_RETURN_IF_ERROR(CheckTypes(node, TypeClass::kNumber));
   for (size_t bound : {1, 2}) {
     if (node.Has(bound) && node.Rank(bound) > 0 && !IsConstant(Product(node.Shape(bound)), 1)) {
       return node.Error("bound {} has shape {}; expected a scalar", bound,

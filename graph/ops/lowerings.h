@@ -2,157 +2,79 @@
 
 #include "graph/ops/node_lowering.h"
 
-// One lowering function per operator or family of operators, held by the table in op_lowering.cc.
-// Each checks its node, returns InvalidArgument or Unimplemented if that fails, and writes the
-// node's meaning as stages.
+// One lowering function per operator or family of operators. Each checks its node, returns
+// InvalidArgument or Unimplemented if that fails, and writes the node's meaning as stages.
 namespace tcc {
 
-// elementwise.cc
+// The kinds that are no functions of scalars, by the file of their lowering.
+// clang-format off
+#define TCC_LOWERINGS(X) \
+  /* elementwise.cc */ X(Clip, LowerClip) X(Where, LowerWhere) X(Cast, LowerCast) X(Pow, LowerPow) \
+    X(Dropout, LowerDropout) \
+  /* reshape.cc */ X(Reshape, LowerReshape) X(Flatten, LowerFlatten) X(Squeeze, LowerSqueeze) \
+    X(Unsqueeze, LowerUnsqueeze) \
+  /* movement.cc */ X(Transpose, LowerTranspose) X(Concat, LowerConcat) X(Slice, LowerSlice) \
+    X(Repack, LowerRepack) \
+  /* split.cc */ X(Split, LowerSplit) \
+  /* repeat.cc */ X(Expand, LowerExpand) X(Tile, LowerTile) \
+  /* gather.cc */ X(Gather, LowerGather) X(GatherElements, LowerGatherElements) \
+    X(GatherND, LowerGatherND) \
+  /* scatter.cc */ X(ScatterElements, LowerScatterElements) X(ScatterND, LowerScatterND) \
+  /* tensor_scatter.cc */ X(TensorScatter, LowerTensorScatter) \
+  /* scan.cc */ X(CumProd, LowerCumulative) X(CumSum, LowerCumulative) \
+  /* topk.cc */ X(TopK, LowerTopK) \
+  /* resize.cc */ X(Resize, LowerResize) \
+  /* generators.cc */ X(EyeLike, LowerEyeLike) X(OneHot, LowerOneHot) X(Range, LowerRange) \
+    X(Trilu, LowerTrilu) \
+  /* pad.cc */ X(CenterCropPad, LowerCenterCropPad) X(Pad, LowerPad) \
+  /* shape_values.cc */ X(Shape, LowerShape) X(Size, LowerSize) \
+    X(ConstantOfShape, LowerConstantOfShape) \
+  /* conv.cc */ X(Conv, LowerConv) X(ConvInteger, LowerConvInteger) \
+  /* conv_transpose.cc */ X(ConvTranspose, LowerConvTranspose) \
+  /* contraction.cc */ X(Gemm, LowerGemm) X(MatMul, LowerMatMul) \
+    X(MatMulInteger, LowerMatMulInteger) \
+  /* matmul_words.cc */ X(MatMulWords, LowerMatMulWords) \
+  /* pool.cc */ X(MaxPool, LowerMaxPool) X(AveragePool, LowerAveragePool) X(LpPool, LowerLpPool) \
+    X(GlobalAveragePool, LowerGlobalPool) X(GlobalLpPool, LowerGlobalPool) \
+    X(GlobalMaxPool, LowerGlobalPool) \
+  /* quantize.cc */ X(QuantizeLinear, LowerQuantizeLinear) \
+    X(DequantizeLinear, LowerDequantizeLinear) \
+  /* reduction.cc */ X(ReduceL1, LowerReduction) X(ReduceL2, LowerReduction) \
+    X(ReduceLogSum, LowerReduction) X(ReduceLogSumExp, LowerReduction) \
+    X(ReduceMax, LowerReduction) X(ReduceMean, LowerReduction) X(ReduceMin, LowerReduction) \
+    X(ReduceProd, LowerReduction) X(ReduceSum, LowerReduction) X(ReduceSumSquare, LowerReduction) \
+    X(LogSoftmax, LowerSoftmax) X(Softmax, LowerSoftmax) \
+  /* arg_reduction.cc */ X(ArgMax, LowerArgReduction) X(ArgMin, LowerArgReduction) \
+    X(Hardmax, LowerHardmax) \
+  /* channel_normalization.cc */ X(BatchNormalization, LowerBatchNormalization) \
+    X(GroupNormalization, LowerGroupNormalization) \
+    X(InstanceNormalization, LowerInstanceNormalization) X(LRN, LowerLRN) \
+  /* row_normalization.cc */ X(LayerNormalization, LowerLayerNormalization) \
+    X(LpNormalization, LowerLpNormalization) \
+    X(MeanVarianceNormalization, LowerMeanVarianceNormalization) \
+    X(RMSNormalization, LowerRMSNormalization) \
+  /* attention.cc */ X(Attention, LowerAttention) \
+  /* rotary_embedding.cc */ X(RotaryEmbedding, LowerRotaryEmbedding) \
+  /* loss.cc */ X(NegativeLogLikelihoodLoss, LowerNegativeLogLikelihoodLoss) \
+  /* depth_space.cc */ X(DepthToSpace, LowerDepthToSpace) X(SpaceToDepth, LowerSpaceToDepth) \
+  /* reverse.cc */ X(ReverseSequence, LowerReverseSequence) \
+  /* einsum.cc */ X(Einsum, LowerEinsum) \
+  /* grid_sample.cc */ X(GridSample, LowerGridSample) X(AffineGrid, LowerAffineGrid) \
+  /* roi_align.cc */ X(RoiAlign, LowerRoiAlign) \
+  /* unpool.cc */ X(MaxUnpool, LowerMaxUnpool) X(Col2Im, LowerCol2Im) \
+  /* dft.cc */ X(DFT, LowerDFT) \
+  /* det.cc */ X(Det, LowerDet)
+// clang-format on
+
+#define TCC_DECLARE_LOWERING(name, lowering) Status lowering(NodeLowering& node);
+TCC_LOWERINGS(TCC_DECLARE_LOWERING)
+#undef TCC_DECLARE_LOWERING
+
+// Lowers a function of scalars, by its row in elementwise.cc.
 Status LowerElementwise(NodeLowering& node);
-Status LowerClip(NodeLowering& node);
-Status LowerWhere(NodeLowering& node);
-Status LowerCast(NodeLowering& node);
-Status LowerPow(NodeLowering& node);
-Status LowerDropout(NodeLowering& node);
 
-// reshape.cc: the same elements in the same order, another shape
-Status LowerReshape(NodeLowering& node);
-Status LowerFlatten(NodeLowering& node);
-Status LowerSqueeze(NodeLowering& node);
-Status LowerUnsqueeze(NodeLowering& node);
-
-// movement.cc
-Status LowerTranspose(NodeLowering& node);
-Status LowerConcat(NodeLowering& node);
-Status LowerSlice(NodeLowering& node);
-Status LowerRepack(NodeLowering& node);
-
-// split.cc
-Status LowerSplit(NodeLowering& node);
-
-// repeat.cc
-Status LowerExpand(NodeLowering& node);
-Status LowerTile(NodeLowering& node);
-
-// gather.cc
-Status LowerGather(NodeLowering& node);
-Status LowerGatherElements(NodeLowering& node);
-Status LowerGatherND(NodeLowering& node);
-
-// scatter.cc
-Status LowerScatterElements(NodeLowering& node);
-Status LowerScatterND(NodeLowering& node);
-
-// tensor_scatter.cc
-Status LowerTensorScatter(NodeLowering& node);
-
-// scan.cc
-// CumProd and CumSum.
-Status LowerCumulative(NodeLowering& node);
-
-// topk.cc
-Status LowerTopK(NodeLowering& node);
-
-// resize.cc
-Status LowerResize(NodeLowering& node);
-
-// generators.cc
-Status LowerEyeLike(NodeLowering& node);
-Status LowerOneHot(NodeLowering& node);
-Status LowerRange(NodeLowering& node);
-Status LowerTrilu(NodeLowering& node);
-
-// pad.cc
-Status LowerCenterCropPad(NodeLowering& node);
-Status LowerPad(NodeLowering& node);
-
-// shape_values.cc
-Status LowerShape(NodeLowering& node);
-Status LowerSize(NodeLowering& node);
-Status LowerConstantOfShape(NodeLowering& node);
-
-// conv.cc
-Status LowerConv(NodeLowering& node);
-Status LowerConvInteger(NodeLowering& node);
-
-// conv_transpose.cc
-Status LowerConvTranspose(NodeLowering& node);
-
-// contraction.cc
-Status LowerGemm(NodeLowering& node);
-Status LowerMatMul(NodeLowering& node);
-Status LowerMatMulInteger(NodeLowering& node);
-
-// matmul_words.cc
-Status LowerMatMulWords(NodeLowering& node);
-
-// pool.cc
-Status LowerMaxPool(NodeLowering& node);
-Status LowerAveragePool(NodeLowering& node);
-Status LowerLpPool(NodeLowering& node);
-Status LowerGlobalPool(NodeLowering& node);
-
-// quantize.cc
-// Casts floats to an f8 type that does not saturate. Input `overflow` holds the values that results
-// above and below the type's range become.
+// Casts floats to an f8 type that does not saturate (quantize.cc). Input `overflow` holds the
+// values that results above and below the type's range become.
 Expr CastWithOverflow(NodeLowering& node, DType type, const Expr& value, size_t overflow);
-Status LowerQuantizeLinear(NodeLowering& node);
-Status LowerDequantizeLinear(NodeLowering& node);
-
-// reduction.cc
-Status LowerReduction(NodeLowering& node);
-Status LowerSoftmax(NodeLowering& node);
-
-// arg_reduction.cc
-Status LowerArgReduction(NodeLowering& node);
-Status LowerHardmax(NodeLowering& node);
-
-// channel_normalization.cc
-Status LowerBatchNormalization(NodeLowering& node);
-Status LowerGroupNormalization(NodeLowering& node);
-Status LowerInstanceNormalization(NodeLowering& node);
-Status LowerLRN(NodeLowering& node);
-
-// row_normalization.cc
-Status LowerLayerNormalization(NodeLowering& node);
-Status LowerLpNormalization(NodeLowering& node);
-Status LowerMeanVarianceNormalization(NodeLowering& node);
-Status LowerRMSNormalization(NodeLowering& node);
-
-// attention.cc
-Status LowerAttention(NodeLowering& node);
-
-// rotary_embedding.cc
-Status LowerRotaryEmbedding(NodeLowering& node);
-
-// loss.cc
-Status LowerNegativeLogLikelihoodLoss(NodeLowering& node);
-
-// depth_space.cc
-Status LowerDepthToSpace(NodeLowering& node);
-Status LowerSpaceToDepth(NodeLowering& node);
-
-// reverse.cc
-Status LowerReverseSequence(NodeLowering& node);
-
-// einsum.cc
-Status LowerEinsum(NodeLowering& node);
-
-// grid_sample.cc
-Status LowerGridSample(NodeLowering& node);
-Status LowerAffineGrid(NodeLowering& node);
-
-// roi_align.cc
-Status LowerRoiAlign(NodeLowering& node);
-
-// unpool.cc
-Status LowerMaxUnpool(NodeLowering& node);
-Status LowerCol2Im(NodeLowering& node);
-
-// dft.cc
-Status LowerDFT(NodeLowering& node);
-
-// det.cc
-Status LowerDet(NodeLowering& node);
 
 }  // namespace tcc

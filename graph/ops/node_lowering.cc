@@ -99,15 +99,7 @@ std::string NodeLowering::InputText(size_t input) const {
 }
 
 Status NodeLowering::CheckCount(size_t least, size_t most) const {
-  if (input_count() < least || input_count() > most) {
-    std::string range = least == most      ? fmt::format("{}", least)
-                        : most == SIZE_MAX ? fmt::format("at least {}", least)
-                                           : fmt::format("{} to {}", least, most);
-    return Error("has {} inputs; expected {}", input_count(), range);
-  }
-  for (size_t i = 0; i < input_count(); ++i) {
-    if (!Has(i) && i < least) return Error("input {} is missing", i);
-  }
+  TCC_RETURN_IF_ERROR(CheckOperandCount(node_, least, most));
   if (!Wants(0)) return Error("has no output");
   return OkStatus();
 }

@@ -28,7 +28,7 @@ bool FollowsOperand(const Graph& graph, const Node& node) {
     case OpForm::kView:
       return KeepsChannels(graph, node);
     case OpForm::kContraction:
-    case OpForm::kControlFlow:
+    case OpForm::kUnlowered:
       return false;
   }
   return false;

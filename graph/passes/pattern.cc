@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "graph/ops/op_lowering.h"
 #include "graph/passes/infer_shapes.h"
 #include "graph/passes/passes.h"
 #include "support/check.h"
@@ -255,7 +254,6 @@ std::optional<size_t> Replace(Graph& graph, const RewriteRule& rule, size_t root
 
 Status ApplyRules(Graph& graph, std::span<const RewriteRule> rules) {
   for (const RewriteRule& rule : rules) {
-    if (!FindOpLowering(rule.result)) continue;
     Pattern pattern = rule.pattern();
     std::optional<PatternMatcher> matcher;
     for (size_t n = 0; n < graph.nodes.size();) {

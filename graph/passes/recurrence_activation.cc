@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 
-#include "graph/ops/op_lowering.h"
 #include "support/check.h"
 
 namespace tcc {
@@ -94,7 +93,7 @@ StatusOr<std::vector<RecurrenceActivation>> ReadActivations(
   std::vector<RecurrenceActivation> activations;
   for (const std::string& name : names) {
     const Row* row = FindRow(name);
-    if (row == nullptr || FindOpLowering(row->op) == nullptr) {
+    if (row == nullptr) {
       return Unsupported("node '{}' ({}): activation '{}' is not supported; supported are {}",
                          node.name, ToString(node.op), name, SupportedNames());
     }

@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "graph/ops/node_lowering.h"
-#include "graph/ops/op_lowering.h"
 #include "graph/ops/storage_order.h"
 #include "graph/passes/symbolic_rules.h"
 #include "ir/simplify/simplify.h"
@@ -587,8 +586,7 @@ std::vector<SymbolicShape> SymbolicOutputShapes(const SymbolicOperands& operands
   auto row = std::find_if(std::begin(kRules), std::end(kRules),
                           [&](const ShapeRule& rule) { return rule.op == op; });
   if (row != std::end(kRules)) return {row->apply(operands)};
-  const OpLowering* lowering = FindOpLowering(op);
-  if (lowering && lowering->form == OpForm::kElementwise) return {BroadcastAll(operands)};
+  if (FormOf(op) == OpForm::kElementwise) return {BroadcastAll(operands)};
   return {};
 }
 

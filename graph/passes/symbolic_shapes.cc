@@ -123,7 +123,7 @@ class SymbolicInference {
   // Evaluates values that do not depend on free dimensions.
   void Evaluate(const Node& node) {
     constexpr EvaluationLimits kLimits = {.max_bytes = 4096, .max_instances = 1 << 16};
-    bool is_known = node.bodies.empty() && FindOpLowering(node.op) &&
+    bool is_known = FormOf(node.op) != OpForm::kUnlowered &&
                     std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
                       return id == kNoValue || values_[id].HasShape();
                     });
@@ -146,7 +146,7 @@ class SymbolicInference {
     bool is_static = std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
       return id == kNoValue || (values_[id].HasShape() && StaticShape(known_.value(id)));
     });
-    if (is_static && node.bodies.empty() && FindOpLowering(node.op)) {
+    if (is_static && FormOf(node.op) != OpForm::kUnlowered) {
       StatusOr<LoweredNode> lowered = LowerNode(known_, node);
       if (lowered.ok()) {
         std::vector<SymbolicShape> shapes(node.outputs.size());

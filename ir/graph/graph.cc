@@ -8,9 +8,18 @@ namespace tcc {
 namespace {
 
 constexpr std::string_view kOpNames[] = {
-#define TCC_OP_NAME(name) #name,
+#define TCC_OP_NAME(name, ...) #name,
     TCC_OP_KINDS(TCC_OP_NAME)
 #undef TCC_OP_NAME
+};
+
+constexpr OpForm kOpForms[] = {
+#define TCC_TENSOR_FORM(name, form) OpForm::form,
+    TCC_TENSOR_KINDS(TCC_TENSOR_FORM)
+#undef TCC_TENSOR_FORM
+#define TCC_SCALAR_FORM(name, ...) OpForm::kElementwise,
+        TCC_SCALAR_KINDS(TCC_SCALAR_FORM)
+#undef TCC_SCALAR_FORM
 };
 
 // Returns nullptr where the node has no such attribute. A wrong type is a bug: the importer checked
@@ -41,6 +50,54 @@ std::optional<OpKind> FindOpKind(std::string_view name) {
     if (kOpNames[i] == name) return static_cast<OpKind>(i);
   }
   return std::nullopt;
+}
+
+OpForm FormOf(OpKind op) {
+  return kOpForms[static_cast<size_t>(op)];
+}
+
+std::string_view ToString(TypeClass types) {
+  switch (types) {
+    case TypeClass::kAnyFloat:
+      return "float";
+    case TypeClass::kNumber:
+      return "float or integer";
+    case TypeClass::kAnyInteger:
+      return "integer";
+    case TypeClass::kAnyUnsigned:
+      return "unsigned integer";
+    case TypeClass::kBoolean:
+      return "bool";
+    case TypeClass::kAnyType:
+      return "float, integer or bool";
+    case TypeClass::kQuantized:
+      return "float, integer, f8, i4 or u4";
+    case TypeClass::kStored:
+      return "float, integer, bool, f8, i4 or u4";
+  }
+  return "";
+}
+
+bool Accepts(TypeClass types, DType dtype) {
+  switch (types) {
+    case TypeClass::kAnyFloat:
+      return dtype.is_float();
+    case TypeClass::kNumber:
+      return dtype.is_float() || dtype.is_integer();
+    case TypeClass::kAnyInteger:
+      return dtype.is_integer();
+    case TypeClass::kAnyUnsigned:
+      return dtype.is_integer() && !dtype.is_signed_integer();
+    case TypeClass::kBoolean:
+      return dtype.is_bool();
+    case TypeClass::kAnyType:
+      return dtype.is_float() || dtype.is_integer() || dtype.is_bool();
+    case TypeClass::kQuantized:
+      return Accepts(TypeClass::kNumber, dtype) || dtype.is_storage_only();
+    case TypeClass::kStored:
+      return Accepts(TypeClass::kAnyType, dtype) || dtype.is_storage_only();
+  }
+  return false;
 }
 
 int64_t Node::Int(const std::string& key, int64_t fallback) const {

@@ -15,7 +15,8 @@ namespace tcc {
 
 // The operators. Names and meanings are ONNX's, normalised to one form for all opsets: parameters
 // that moved from attributes to inputs are inputs, defaults are filled in. A kind is a row here, a
-// row in the importer (models/onnx/onnx_ops.cc) and a lowering (lower/).
+// row in the importer (models/onnx/onnx_ops.cc) and a lowering (graph/ops/lowerings.h; a function
+// of scalars: graph/ops/elementwise.cc).
 //
 // The one form, where opsets differ. Inputs in brackets may be kNoValue or missing at the end; an
 // attribute with a default is always there. Everything else is as in ONNX's newest opset.
@@ -71,54 +72,134 @@ namespace tcc {
 //                        gives (condition, carried..., slices...); outputs are the carried values,
 //                        then the stacked slices. Scan, LSTM, GRU and RNN become Loops.
 // If(condition, captured...)           bodies: then, else; both read (captured...)
-//
-// The columns: enumerator; its text is the same without the k.
+
+// How fusion and layouts may treat an operator.
+enum class OpForm : uint8_t {
+  kElementwise,  // each output element from the operands' elements at its place, broadcast
+  kView,         // the same elements in the same order under another shape: no code
+  kMovement,     // each output element is one input element, or a constant, from elsewhere
+  kReduction,    // combines the elements of rows or windows; works in any storage order
+  kContraction,  // sums of products: an epilogue may follow, operands are read many times
+  kUnlowered,    // has no lowering: control flow, and what passes expand or evaluate
+};
+
+// The types that an operand may have. kQuantized and kStored also include the f8 and 4-bit types,
+// which only Cast, QuantizeLinear and DequantizeLinear take.
+enum class TypeClass : uint8_t {
+  kAnyFloat,
+  kNumber,
+  kAnyInteger,
+  kAnyUnsigned,
+  kBoolean,
+  kAnyType,
+  kQuantized,
+  kStored
+};
+std::string_view ToString(TypeClass types);
+bool Accepts(TypeClass types, DType dtype);
+
+// The columns: enumerator, whose text is the same without the k; types of the operands, which have
+// one type and broadcast; least and most operands. Each is a function of scalars.
 // clang-format off
-#define TCC_OP_KINDS(X) \
-  /* scalar functions of one, two or three broadcast operands */ \
-  X(Abs) X(Acos) X(Acosh) X(Asin) X(Asinh) X(Atan) X(Atanh) X(BitwiseNot) X(Ceil) X(Celu) X(Clip) \
-  X(Cos) X(Cosh) X(Div) X(Elu) X(Erf) X(Exp) X(Floor) X(Gelu) X(HardSigmoid) X(HardSwish) \
-  X(IsInf) X(IsNaN) X(LeakyRelu) X(Log) X(Max) X(Min) X(Mish) X(Mod) X(Mul) X(Neg) X(Pow) \
-  X(Reciprocal) X(Relu) X(Round) X(Selu) X(Shrink) X(Sigmoid) X(Sign) X(Sin) X(Sinh) X(Softplus) \
-  X(Softsign) X(Sqrt) X(Sub) X(Swish) X(Tan) X(Tanh) X(ThresholdedRelu) X(Add) X(BitShift) \
-  X(BitwiseAnd) X(BitwiseOr) X(BitwiseXor) X(PRelu) X(Xor) X(Where) X(Cast) X(Equal) X(Less) \
-  X(LessOrEqual) X(Greater) X(GreaterOrEqual) X(And) X(Or) X(Not) X(Identity) X(Dropout) \
-  X(QuantizeLinear) X(DequantizeLinear) \
+#define TCC_SCALAR_KINDS(X) \
+  X(Abs, kNumber, 1, 1) X(Acos, kAnyFloat, 1, 1) X(Acosh, kAnyFloat, 1, 1) \
+  X(Asin, kAnyFloat, 1, 1) X(Asinh, kAnyFloat, 1, 1) X(Atan, kAnyFloat, 1, 1) \
+  X(Atanh, kAnyFloat, 1, 1) X(BitwiseNot, kAnyInteger, 1, 1) X(Ceil, kNumber, 1, 1) \
+  X(Celu, kAnyFloat, 1, 1) X(Cos, kAnyFloat, 1, 1) X(Cosh, kAnyFloat, 1, 1) X(Div, kNumber, 2, 2) \
+  X(Elu, kAnyFloat, 1, 1) X(Erf, kAnyFloat, 1, 1) X(Exp, kAnyFloat, 1, 1) X(Floor, kNumber, 1, 1) \
+  X(Gelu, kAnyFloat, 1, 1) X(HardSigmoid, kAnyFloat, 1, 1) X(HardSwish, kAnyFloat, 1, 1) \
+  X(IsInf, kAnyFloat, 1, 1) X(IsNaN, kAnyFloat, 1, 1) X(LeakyRelu, kAnyFloat, 1, 1) \
+  X(Log, kAnyFloat, 1, 1) X(Max, kNumber, 1, SIZE_MAX) X(Min, kNumber, 1, SIZE_MAX) \
+  X(Mish, kAnyFloat, 1, 1) X(Mod, kNumber, 2, 2) X(Mul, kNumber, 2, 2) X(Neg, kNumber, 1, 1) \
+  X(Reciprocal, kAnyFloat, 1, 1) X(Relu, kNumber, 1, 1) X(Round, kNumber, 1, 1) \
+  X(Selu, kAnyFloat, 1, 1) X(Shrink, kNumber, 1, 1) X(Sigmoid, kAnyFloat, 1, 1) \
+  X(Sign, kNumber, 1, 1) X(Sin, kAnyFloat, 1, 1) X(Sinh, kAnyFloat, 1, 1) \
+  X(Softplus, kAnyFloat, 1, 1) X(Softsign, kAnyFloat, 1, 1) X(Sqrt, kAnyFloat, 1, 1) \
+  X(Sub, kNumber, 2, 2) X(Swish, kAnyFloat, 1, 1) X(Tan, kAnyFloat, 1, 1) X(Tanh, kAnyFloat, 1, 1) \
+  X(ThresholdedRelu, kAnyFloat, 1, 1) X(Add, kNumber, 2, 2) X(BitShift, kAnyUnsigned, 2, 2) \
+  X(BitwiseAnd, kAnyInteger, 2, 2) X(BitwiseOr, kAnyInteger, 2, 2) \
+  X(BitwiseXor, kAnyInteger, 2, 2) X(PRelu, kNumber, 2, 2) X(Xor, kBoolean, 2, 2) \
+  X(Equal, kAnyType, 2, 2) X(Less, kNumber, 2, 2) X(LessOrEqual, kNumber, 2, 2) \
+  X(Greater, kNumber, 2, 2) X(GreaterOrEqual, kNumber, 2, 2) X(And, kBoolean, 2, 2) \
+  X(Or, kBoolean, 2, 2) X(Not, kBoolean, 1, 1) X(Identity, kAnyType, 1, 1)
+
+// The columns: enumerator, form.
+#define TCC_TENSOR_KINDS(X) \
+  /* elementwise, but with operands that differ in type, or may be absent */ \
+  X(Clip, kElementwise) X(Pow, kElementwise) X(Where, kElementwise) X(Cast, kElementwise) \
+  X(Dropout, kElementwise) X(QuantizeLinear, kElementwise) X(DequantizeLinear, kElementwise) \
   /* another view or order of elements */ \
-  X(Reshape) X(Flatten) X(Transpose) X(Squeeze) X(Unsqueeze) X(Concat) X(Split) X(Slice) X(Expand) \
-  X(Tile) X(Pad) X(CenterCropPad) X(Gather) X(GatherElements) X(GatherND) X(TensorScatter) \
-  X(DepthToSpace) X(SpaceToDepth) X(ReverseSequence) X(Trilu) X(OneHot) X(EyeLike) X(Range) \
-  X(Shape) X(Size) X(Constant) X(ConstantOfShape) \
+  X(Reshape, kView) X(Flatten, kView) X(Transpose, kMovement) X(Squeeze, kView) \
+  X(Unsqueeze, kView) X(Concat, kMovement) X(Split, kMovement) X(Slice, kMovement) \
+  X(Expand, kMovement) X(Tile, kMovement) X(Pad, kMovement) X(CenterCropPad, kMovement) \
+  X(Gather, kMovement) X(GatherElements, kMovement) X(GatherND, kMovement) \
+  X(TensorScatter, kMovement) X(DepthToSpace, kMovement) X(SpaceToDepth, kMovement) \
+  X(ReverseSequence, kMovement) X(Trilu, kMovement) X(OneHot, kMovement) X(EyeLike, kMovement) \
+  X(Range, kMovement) X(Shape, kMovement) X(Size, kMovement) X(Constant, kUnlowered) \
+  X(ConstantOfShape, kMovement) \
   /* sampling at computed coordinates */ \
-  X(Resize) X(GridSample) X(AffineGrid) X(RoiAlign) \
+  X(Resize, kMovement) X(GridSample, kMovement) X(AffineGrid, kMovement) X(RoiAlign, kReduction) \
   /* order matters: writes to computed places, running results, sorting */ \
-  X(ScatterElements) X(ScatterND) X(MaxUnpool) X(CumProd) X(CumSum) X(TopK) \
+  X(ScatterElements, kMovement) X(ScatterND, kMovement) X(MaxUnpool, kMovement) \
+  X(CumProd, kMovement) X(CumSum, kMovement) X(TopK, kMovement) \
   /* as many results as values say: of constants only */ \
-  X(NonZero) X(Compress) X(Unique) \
+  X(NonZero, kUnlowered) X(Compress, kUnlowered) X(Unique, kUnlowered) \
   /* contractions and windows */ \
-  X(Conv) X(ConvInteger) X(ConvTranspose) X(Gemm) X(MatMul) X(MatMulInteger) X(MatMulWords) \
-  X(Einsum) X(Attention) X(RotaryEmbedding) X(MaxPool) X(AveragePool) X(LpPool) \
-  X(GlobalAveragePool) X(GlobalMaxPool) X(GlobalLpPool) X(Col2Im) X(LRN) \
+  X(Conv, kContraction) X(ConvInteger, kContraction) X(ConvTranspose, kContraction) \
+  X(Gemm, kContraction) X(MatMul, kContraction) X(MatMulInteger, kContraction) \
+  X(MatMulWords, kContraction) X(Einsum, kContraction) X(Attention, kContraction) \
+  X(RotaryEmbedding, kMovement) X(MaxPool, kReduction) X(AveragePool, kReduction) \
+  X(LpPool, kReduction) X(GlobalAveragePool, kReduction) X(GlobalMaxPool, kReduction) \
+  X(GlobalLpPool, kReduction) X(Col2Im, kReduction) X(LRN, kReduction) \
   /* reductions and normalizations */ \
-  X(BatchNormalization) X(InstanceNormalization) X(LayerNormalization) X(GroupNormalization) \
-  X(RMSNormalization) X(LpNormalization) X(MeanVarianceNormalization) X(Softmax) X(LogSoftmax) \
-  X(Hardmax) X(ReduceMean) X(ReduceSum) X(ReduceMax) X(ReduceMin) X(ReduceProd) X(ReduceL1) \
-  X(ReduceL2) X(ReduceLogSum) X(ReduceLogSumExp) X(ReduceSumSquare) X(ArgMax) X(ArgMin) \
-  X(NegativeLogLikelihoodLoss) X(Det) X(DFT) \
+  X(BatchNormalization, kElementwise) X(InstanceNormalization, kReduction) \
+  X(LayerNormalization, kReduction) X(GroupNormalization, kReduction) \
+  X(RMSNormalization, kReduction) X(LpNormalization, kReduction) \
+  X(MeanVarianceNormalization, kReduction) X(Softmax, kReduction) X(LogSoftmax, kReduction) \
+  X(Hardmax, kReduction) X(ReduceMean, kReduction) X(ReduceSum, kReduction) \
+  X(ReduceMax, kReduction) X(ReduceMin, kReduction) X(ReduceProd, kReduction) \
+  X(ReduceL1, kReduction) X(ReduceL2, kReduction) X(ReduceLogSum, kReduction) \
+  X(ReduceLogSumExp, kReduction) X(ReduceSumSquare, kReduction) X(ArgMax, kReduction) \
+  X(ArgMin, kReduction) X(NegativeLogLikelihoodLoss, kReduction) X(Det, kReduction) \
+  X(DFT, kReduction) \
   /* control flow */ \
-  X(Loop) X(If) X(LSTM) X(GRU) X(RNN) \
+  X(Loop, kUnlowered) X(If, kUnlowered) X(LSTM, kUnlowered) X(GRU, kUnlowered) X(RNN, kUnlowered) \
   /* a repack that AssignLayouts inserts */ \
-  X(Repack)
+  X(Repack, kMovement)
+
+#define TCC_OP_KINDS(X) TCC_TENSOR_KINDS(X) TCC_SCALAR_KINDS(X)
 // clang-format on
 
 enum class OpKind : uint16_t {
-#define TCC_OP_KIND(name) k##name,
+#define TCC_OP_KIND(name, ...) k##name,
   TCC_OP_KINDS(TCC_OP_KIND)
 #undef TCC_OP_KIND
 };
 
 std::string_view ToString(OpKind op);
 std::optional<OpKind> FindOpKind(std::string_view name);
+OpForm FormOf(OpKind op);
+
+struct ScalarKind {
+  OpKind op;
+  TypeClass types;
+  size_t least;
+  size_t most;
+};
+
+inline constexpr ScalarKind kScalarKinds[] = {
+#define TCC_SCALAR_KIND(name, types, least, most) {OpKind::k##name, TypeClass::types, least, most},
+    TCC_SCALAR_KINDS(TCC_SCALAR_KIND)
+#undef TCC_SCALAR_KIND
+};
+
+// Returns nullptr unless the operator is a function of scalars.
+constexpr const ScalarKind* FindScalarKind(OpKind op) {
+  for (const ScalarKind& row : kScalarKinds) {
+    if (row.op == op) return &row;
+  }
+  return nullptr;
+}
 
 using ValueId = int32_t;
 inline constexpr ValueId kNoValue = -1;  // an absent optional input or output
@@ -184,7 +265,11 @@ std::string Print(const Graph& graph);
 StatusOr<Graph> ParseGraph(const std::string& text, const Graph& constants);
 
 // Checks that names are unique and defined before use, that every input is a value, that there is
-// no cycle, and that constants have their value's type and shape.
+// no cycle, that functions of scalars have as many operands as their kind, and that constants have
+// their value's type and shape.
 Status VerifyGraph(const Graph& graph);
+// Checks that the node has between `least` and `most` inputs and that the first `least` are
+// present; else InvalidArgument.
+Status CheckOperandCount(const Node& node, size_t least, size_t most);
 
 }  // namespace tcc

@@ -101,6 +101,9 @@ class GraphVerifier {
     for (const Graph& body : node.bodies) {
       TCC_RETURN_IF_ERROR(Annotate(CheckBody(body), fmt::format("body of {}", where)));
     }
+    if (const ScalarKind* kind = FindScalarKind(node.op)) {
+      TCC_RETURN_IF_ERROR(CheckOperandCount(node, kind->least, kind->most));
+    }
     return CheckBodies(graph_, node);
   }
 
@@ -144,6 +147,21 @@ class GraphVerifier {
 };
 
 }  // namespace
+
+Status CheckOperandCount(const Node& node, size_t least, size_t most) {
+  std::string where = fmt::format("node '{}' ({})", node.name, ToString(node.op));
+  size_t count = node.inputs.size();
+  if (count < least || count > most) {
+    std::string range = least == most      ? fmt::format("{}", least)
+                        : most == SIZE_MAX ? fmt::format("at least {}", least)
+                                           : fmt::format("{} to {}", least, most);
+    return InvalidInput("{}: has {} inputs; expected {}", where, count, range);
+  }
+  for (size_t i = 0; i < least; ++i) {
+    if (node.inputs[i] == kNoValue) return InvalidInput("{}: input {} is missing", where, i);
+  }
+  return OkStatus();
+}
 
 Status VerifyGraph(const Graph& graph) {
   return GraphVerifier(graph, 0).Verify();

@@ -14,21 +14,31 @@ using enum AttributeType;
 using enum Presence;
 using enum TypeClass;
 
+// A row of a function of scalars: types and number of inputs are the kind's.
+constexpr OnnxOp Scalar(std::string_view name, OpKind op, int since, std::string_view signature,
+                        std::span<const OnnxAttribute> attributes,
+                        Status (*normalize)(OnnxNodeContext&) = nullptr) {
+  const ScalarKind& kind = *FindScalarKind(op);
+  int most = kind.most == SIZE_MAX ? kManyInputs : static_cast<int>(kind.most);
+  return {name, op, since,      signature, kind.types, static_cast<int>(kind.least),
+          most, 1,  attributes, normalize};
+}
+
 // clang-format off
 constexpr OnnxOp kOps[] = {
     // name, kind, since, signature, types, inputs from, to, outputs, attributes, normalize
-    {"Abs", OpKind::kAbs, 1, "T>T", kNumber, 1, 1, 1, kConsumedInputs},
-    {"Acos", OpKind::kAcos, 7, "T>T", kAnyFloat, 1, 1, 1, {}},
-    {"Acosh", OpKind::kAcosh, 9, "T>T", kAnyFloat, 1, 1, 1, {}},
-    {"Add", OpKind::kAdd, 1, "TT>T", kNumber, 2, 2, 1, kBinary, NormalizeBinary},
+    Scalar("Abs", OpKind::kAbs, 1, "T>T", kConsumedInputs),
+    Scalar("Acos", OpKind::kAcos, 7, "T>T", {}),
+    Scalar("Acosh", OpKind::kAcosh, 9, "T>T", {}),
+    Scalar("Add", OpKind::kAdd, 1, "TT>T", kBinary, NormalizeBinary),
     {"AffineGrid", OpKind::kAffineGrid, 20, "TI>T", kAnyFloat, 2, 2, 1, kAffineGrid},
     {"And", OpKind::kAnd, 1, "BB>B", kAnyType, 2, 2, 1, kBinary, NormalizeBinary},
     {"ArgMax", OpKind::kArgMax, 1, "T>I", kNumber, 1, 1, 1, kArgReduction},
     {"ArgMin", OpKind::kArgMin, 1, "T>I", kNumber, 1, 1, 1, kArgReduction},
-    {"Asin", OpKind::kAsin, 7, "T>T", kAnyFloat, 1, 1, 1, {}},
-    {"Asinh", OpKind::kAsinh, 9, "T>T", kAnyFloat, 1, 1, 1, {}},
-    {"Atan", OpKind::kAtan, 7, "T>T", kAnyFloat, 1, 1, 1, {}},
-    {"Atanh", OpKind::kAtanh, 9, "T>T", kAnyFloat, 1, 1, 1, {}},
+    Scalar("Asin", OpKind::kAsin, 7, "T>T", {}),
+    Scalar("Asinh", OpKind::kAsinh, 9, "T>T", {}),
+    Scalar("Atan", OpKind::kAtan, 7, "T>T", {}),
+    Scalar("Atanh", OpKind::kAtanh, 9, "T>T", {}),
     {"Attention", OpKind::kAttention, 23, "TTUATUI>TTUT", kAnyFloat, 3, 7, 4, kAttention},
     {"AveragePool", OpKind::kAveragePool, 1, "T>T", kAnyFloat, 1, 1, 1, kAveragePool, NormalizePool},
     {"BatchNormalization", OpKind::kBatchNormalization, 1, "TUUVV>TV", kAnyFloat, 5, 5, 3, kBatchNormalization, NormalizeBatchNormalization},
@@ -41,7 +51,7 @@ constexpr OnnxOp kOps[] = {
     {"Cast", OpKind::kCast, 6, "S>*", kStored, 1, 1, 1, kCast, NormalizeCast},
     {"CastLike", OpKind::kCast, 15, "SS>*", kStored, 2, 2, 1, kCastLike, NormalizeCastLike},
     {"Ceil", OpKind::kCeil, 1, "T>T", kAnyFloat, 1, 1, 1, kConsumedInputs},
-    {"Celu", OpKind::kCelu, 12, "T>T", kAnyFloat, 1, 1, 1, kAlpha1},
+    Scalar("Celu", OpKind::kCelu, 12, "T>T", kAlpha1),
     {"CenterCropPad", OpKind::kCenterCropPad, 18, "TJ>T", kAnyType, 2, 2, 1, kCenterCropPad},
     {"Clip", OpKind::kClip, 1, "TTT>T", kNumber, 1, 3, 1, kClip, NormalizeClip},
     {"Col2Im", OpKind::kCol2Im, 18, "TII>T", kNumber, 3, 3, 1, kCol2Im},
@@ -53,22 +63,22 @@ constexpr OnnxOp kOps[] = {
     {"Conv", OpKind::kConv, 1, "TTT>T", kAnyFloat, 2, 3, 1, kConv, NormalizeConv},
     {"ConvInteger", OpKind::kConvInteger, 10, "TUTU>K", kNumber, 2, 4, 1, kConv, NormalizeConv},
     {"ConvTranspose", OpKind::kConvTranspose, 1, "TTT>T", kAnyFloat, 2, 3, 1, kConvTranspose, NormalizeConvTranspose},
-    {"Cos", OpKind::kCos, 7, "T>T", kAnyFloat, 1, 1, 1, {}},
-    {"Cosh", OpKind::kCosh, 9, "T>T", kAnyFloat, 1, 1, 1, {}},
+    Scalar("Cos", OpKind::kCos, 7, "T>T", {}),
+    Scalar("Cosh", OpKind::kCosh, 9, "T>T", {}),
     {"CumProd", OpKind::kCumProd, 26, "TJ>T", kNumber, 2, 2, 1, kCumulative},
     {"CumSum", OpKind::kCumSum, 11, "TJ>T", kNumber, 2, 2, 1, kCumulative},
     {"DFT", OpKind::kDFT, 17, "TJI>T", kAnyFloat, 1, 3, 1, kDFT},
     {"DepthToSpace", OpKind::kDepthToSpace, 1, "T>T", kAnyType, 1, 1, 1, kDepthToSpace},
     {"DequantizeLinear", OpKind::kDequantizeLinear, 10, "TFT>*", kQuantized, 2, 3, 1, kDequantizeLinear, NormalizeDequantizeLinear},
     {"Det", OpKind::kDet, 11, "T>T", kAnyFloat, 1, 1, 1, {}},
-    {"Div", OpKind::kDiv, 1, "TT>T", kNumber, 2, 2, 1, kBinary, NormalizeBinary},
+    Scalar("Div", OpKind::kDiv, 1, "TT>T", kBinary, NormalizeBinary),
     {"Dropout", OpKind::kDropout, 1, "TFB>TB", kAnyFloat, 1, 3, 2, kDropout, NormalizeDropout},
     {"DynamicQuantizeLinear", OpKind::kQuantizeLinear, 11, "T>*", kAnyFloat, 1, 1, 3, {}, NormalizeDynamicQuantizeLinear},
     {"Einsum", OpKind::kEinsum, 12, "T>T", kNumber, 1, kManyInputs, 1, kEinsum},
-    {"Elu", OpKind::kElu, 1, "T>T", kAnyFloat, 1, 1, 1, kElu},
-    {"Equal", OpKind::kEqual, 1, "TT>B", kAnyType, 2, 2, 1, kBinary, NormalizeBinary},
-    {"Erf", OpKind::kErf, 9, "T>T", kAnyFloat, 1, 1, 1, {}},
-    {"Exp", OpKind::kExp, 1, "T>T", kAnyFloat, 1, 1, 1, kConsumedInputs},
+    Scalar("Elu", OpKind::kElu, 1, "T>T", kElu),
+    Scalar("Equal", OpKind::kEqual, 1, "TT>B", kBinary, NormalizeBinary),
+    Scalar("Erf", OpKind::kErf, 9, "T>T", {}),
+    Scalar("Exp", OpKind::kExp, 1, "T>T", kConsumedInputs),
     {"Expand", OpKind::kExpand, 8, "TI>T", kAnyType, 2, 2, 1, {}},
     {"EyeLike", OpKind::kEyeLike, 9, "A>*", kAnyType, 1, 1, 1, kEyeLike, NormalizeEyeLike},
     {"Flatten", OpKind::kFlatten, 1, "T>T", kAnyType, 1, 1, 1, kAxis1},
@@ -77,21 +87,21 @@ constexpr OnnxOp kOps[] = {
     {"Gather", OpKind::kGather, 1, "TJ>T", kAnyType, 2, 2, 1, kAxis0},
     {"GatherElements", OpKind::kGatherElements, 11, "TJ>T", kAnyType, 2, 2, 1, kAxis0},
     {"GatherND", OpKind::kGatherND, 11, "TI>T", kAnyType, 2, 2, 1, kGatherND},
-    {"Gelu", OpKind::kGelu, 20, "T>T", kAnyFloat, 1, 1, 1, kGelu, NormalizeGelu},
+    Scalar("Gelu", OpKind::kGelu, 20, "T>T", kGelu, NormalizeGelu),
     {"Gemm", OpKind::kGemm, 1, "TTT>T", kNumber, 2, 3, 1, kGemm},
     {"GlobalAveragePool", OpKind::kGlobalAveragePool, 1, "T>T", kAnyFloat, 1, 1, 1, {}},
     {"GlobalLpPool", OpKind::kGlobalLpPool, 2, "T>T", kAnyFloat, 1, 1, 1, kGlobalLpPool},
     {"GlobalMaxPool", OpKind::kGlobalMaxPool, 1, "T>T", kAnyFloat, 1, 1, 1, {}},
-    {"Greater", OpKind::kGreater, 1, "TT>B", kNumber, 2, 2, 1, kBinary, NormalizeBinary},
-    {"GreaterOrEqual", OpKind::kGreaterOrEqual, 12, "TT>B", kNumber, 2, 2, 1, {}},
+    Scalar("Greater", OpKind::kGreater, 1, "TT>B", kBinary, NormalizeBinary),
+    Scalar("GreaterOrEqual", OpKind::kGreaterOrEqual, 12, "TT>B", {}),
     {"GridSample", OpKind::kGridSample, 16, "TF>T", kAnyType, 2, 2, 1, kGridSample},
     {"GroupNormalization", OpKind::kGroupNormalization, 18, "T>T", kAnyFloat, 3, 3, 1, kGroupNormalization},
     {"HammingWindow", OpKind::kCast, 17, "J>*", kAnyType, 1, 1, 1, kWindow, NormalizeHammingWindow},
     {"HannWindow", OpKind::kCast, 17, "J>*", kAnyType, 1, 1, 1, kWindow, NormalizeHannWindow},
-    {"HardSigmoid", OpKind::kHardSigmoid, 1, "T>T", kAnyFloat, 1, 1, 1, kHardSigmoid},
-    {"HardSwish", OpKind::kHardSwish, 14, "T>T", kAnyFloat, 1, 1, 1, {}},
+    Scalar("HardSigmoid", OpKind::kHardSigmoid, 1, "T>T", kHardSigmoid),
+    Scalar("HardSwish", OpKind::kHardSwish, 14, "T>T", {}),
     {"Hardmax", OpKind::kHardmax, 1, "T>T", kAnyFloat, 1, 1, 1, kAxisOptional, NormalizeSoftmax},
-    {"Identity", OpKind::kIdentity, 1, "T>T", kAnyType, 1, 1, 1, {}},
+    Scalar("Identity", OpKind::kIdentity, 1, "T>T", {}),
     {"If", OpKind::kIf, 1, "B>*", kAnyType, 1, 1, kManyOutputs, kIf},
     {"InstanceNormalization", OpKind::kInstanceNormalization, 1, "T>T", kAnyFloat, 3, 3, 1, kInstanceNormalization},
     {"IsInf", OpKind::kIsInf, 10, "F>B", kAnyFloat, 1, 1, 1, kIsInf},
@@ -99,27 +109,27 @@ constexpr OnnxOp kOps[] = {
     {"LRN", OpKind::kLRN, 1, "T>T", kAnyFloat, 1, 1, 1, kLRN},
     {"LSTM", OpKind::kLSTM, 7, "TTTTJTTT>T", kAnyFloat, 3, 8, 3, kLstm},
     {"LayerNormalization", OpKind::kLayerNormalization, 1, "T>T*", kAnyFloat, 2, 3, 3, kLayerNormalization, NormalizeLayerNormalization},
-    {"LeakyRelu", OpKind::kLeakyRelu, 1, "T>T", kAnyFloat, 1, 1, 1, kLeakyRelu},
-    {"Less", OpKind::kLess, 1, "TT>B", kNumber, 2, 2, 1, kBinary, NormalizeBinary},
-    {"LessOrEqual", OpKind::kLessOrEqual, 12, "TT>B", kNumber, 2, 2, 1, {}},
-    {"Log", OpKind::kLog, 1, "T>T", kAnyFloat, 1, 1, 1, kConsumedInputs},
+    Scalar("LeakyRelu", OpKind::kLeakyRelu, 1, "T>T", kLeakyRelu),
+    Scalar("Less", OpKind::kLess, 1, "TT>B", kBinary, NormalizeBinary),
+    Scalar("LessOrEqual", OpKind::kLessOrEqual, 12, "TT>B", {}),
+    Scalar("Log", OpKind::kLog, 1, "T>T", kConsumedInputs),
     {"LogSoftmax", OpKind::kLogSoftmax, 1, "T>T", kAnyFloat, 1, 1, 1, kAxisOptional, NormalizeSoftmax},
     {"Loop", OpKind::kLoop, 1, "IBA>*", kAnyType, 0, kManyInputs, kManyOutputs, kLoop},
     {"LpNormalization", OpKind::kLpNormalization, 1, "T>T", kAnyFloat, 1, 1, 1, kLpNormalization},
     {"LpPool", OpKind::kLpPool, 2, "T>T", kAnyFloat, 1, 1, 1, kLpPool, NormalizePool},
     {"MatMul", OpKind::kMatMul, 1, "TT>T", kNumber, 2, 2, 1, {}},
     {"MatMulInteger", OpKind::kMatMulInteger, 10, "TUTU>K", kNumber, 2, 4, 1, {}},
-    {"Max", OpKind::kMax, 1, "T>T", kNumber, 1, kManyInputs, 1, kConsumedInputs},
+    Scalar("Max", OpKind::kMax, 1, "T>T", kConsumedInputs),
     {"MaxPool", OpKind::kMaxPool, 1, "T>TI", kNumber, 1, 1, 2, kMaxPool, NormalizePool},
     {"MaxUnpool", OpKind::kMaxUnpool, 9, "TII>T", kAnyFloat, 2, 3, 1, kMaxUnpool},
     {"Mean", OpKind::kAdd, 1, "T>T", kAnyFloat, 1, kManyInputs, 1, kConsumedInputs, NormalizeMean},
     {"MeanVarianceNormalization", OpKind::kMeanVarianceNormalization, 9, "T>T", kAnyFloat, 1, 1, 1, kMeanVarianceNormalization},
     {"MelWeightMatrix", OpKind::kCast, 17, "JJJFF>*", kAnyType, 5, 5, 1, kMelWeightMatrix, NormalizeMelWeightMatrix},
-    {"Min", OpKind::kMin, 1, "T>T", kNumber, 1, kManyInputs, 1, kConsumedInputs},
-    {"Mish", OpKind::kMish, 18, "T>T", kAnyFloat, 1, 1, 1, {}},
-    {"Mod", OpKind::kMod, 10, "TT>T", kNumber, 2, 2, 1, kMod},
-    {"Mul", OpKind::kMul, 1, "TT>T", kNumber, 2, 2, 1, kBinary, NormalizeBinary},
-    {"Neg", OpKind::kNeg, 1, "T>T", kNumber, 1, 1, 1, kConsumedInputs},
+    Scalar("Min", OpKind::kMin, 1, "T>T", kConsumedInputs),
+    Scalar("Mish", OpKind::kMish, 18, "T>T", {}),
+    Scalar("Mod", OpKind::kMod, 10, "TT>T", kMod),
+    Scalar("Mul", OpKind::kMul, 1, "TT>T", kBinary, NormalizeBinary),
+    Scalar("Neg", OpKind::kNeg, 1, "T>T", kConsumedInputs),
     {"NegativeLogLikelihoodLoss", OpKind::kNegativeLogLikelihoodLoss, 12, "TJT>T", kAnyFloat, 2, 3, 1, kLoss},
     {"NonZero", OpKind::kNonZero, 9, "A>I", kAnyType, 1, 1, 1, {}},
     {"Not", OpKind::kNot, 1, "B>B", kAnyType, 1, 1, 1, {}},
@@ -128,7 +138,7 @@ constexpr OnnxOp kOps[] = {
     {"OptionalGetElement", OpKind::kIdentity, 15, "T>T", kAnyType, 0, 1, 1, {}},
     {"OptionalHasElement", OpKind::kConstant, 15, "A>B", kAnyType, 0, 1, 1, {}},
     {"Or", OpKind::kOr, 1, "BB>B", kAnyType, 2, 2, 1, kBinary, NormalizeBinary},
-    {"PRelu", OpKind::kPRelu, 1, "TT>T", kNumber, 2, 2, 1, kConsumedInputs, NormalizePRelu},
+    Scalar("PRelu", OpKind::kPRelu, 1, "TT>T", kConsumedInputs, NormalizePRelu),
     {"Pad", OpKind::kPad, 2, "TITJ>T", kAnyType, 1, 4, 1, kPad, NormalizePad},
     {"Pow", OpKind::kPow, 1, "TU>T", kNumber, 2, 2, 1, kBinary, NormalizeBinary},
     {"QLinearConv", OpKind::kConvInteger, 10, "TFTUFUFVK>V", kNumber, 8, 9, 1, kConv, NormalizeQLinearConv},
@@ -137,7 +147,7 @@ constexpr OnnxOp kOps[] = {
     {"RMSNormalization", OpKind::kRMSNormalization, 23, "TV>V", kAnyFloat, 2, 2, 1, kLayerNormalization, NormalizeRMSNormalization},
     {"RNN", OpKind::kRNN, 7, "TTTTJT>T", kAnyFloat, 3, 6, 2, kRnn},
     {"Range", OpKind::kRange, 11, "T>T", kNumber, 3, 3, 1, {}},
-    {"Reciprocal", OpKind::kReciprocal, 1, "T>T", kAnyFloat, 1, 1, 1, kConsumedInputs},
+    Scalar("Reciprocal", OpKind::kReciprocal, 1, "T>T", kConsumedInputs),
     {"ReduceL1", OpKind::kReduceL1, 1, "TI>T", kNumber, 1, 2, 1, kReduce, NormalizeAxes},
     {"ReduceL2", OpKind::kReduceL2, 1, "TI>T", kNumber, 1, 2, 1, kReduce, NormalizeAxes},
     {"ReduceLogSum", OpKind::kReduceLogSum, 1, "TI>T", kNumber, 1, 2, 1, kReduce, NormalizeAxes},
@@ -148,7 +158,7 @@ constexpr OnnxOp kOps[] = {
     {"ReduceProd", OpKind::kReduceProd, 1, "TI>T", kNumber, 1, 2, 1, kReduce, NormalizeAxes},
     {"ReduceSum", OpKind::kReduceSum, 1, "TI>T", kNumber, 1, 2, 1, kReduceSum, NormalizeAxes},
     {"ReduceSumSquare", OpKind::kReduceSumSquare, 1, "TI>T", kNumber, 1, 2, 1, kReduce, NormalizeAxes},
-    {"Relu", OpKind::kRelu, 1, "T>T", kNumber, 1, 1, 1, kConsumedInputs},
+    Scalar("Relu", OpKind::kRelu, 1, "T>T", kConsumedInputs),
     {"Reshape", OpKind::kReshape, 5, "TI>T", kAnyType, 2, 2, 1, kReshape},
     {"Resize", OpKind::kResize, 10, "TFFI>T", kAnyType, 1, 4, 1, kResize, NormalizeResize},
     {"ReverseSequence", OpKind::kReverseSequence, 10, "TI>T", kAnyType, 2, 2, 1, kReverseSequence},
@@ -160,7 +170,7 @@ constexpr OnnxOp kOps[] = {
     {"Scatter", OpKind::kScatterElements, 9, "TJT>T", kAnyType, 3, 3, 1, kAxis0},
     {"ScatterElements", OpKind::kScatterElements, 11, "TJT>T", kAnyType, 3, 3, 1, kScatterElements},
     {"ScatterND", OpKind::kScatterND, 11, "TIT>T", kAnyType, 3, 3, 1, kScatterND},
-    {"Selu", OpKind::kSelu, 1, "T>T", kAnyFloat, 1, 1, 1, kSelu},
+    Scalar("Selu", OpKind::kSelu, 1, "T>T", kSelu),
     {"SequenceAt", OpKind::kIdentity, 11, "LJ>T", kAnyType, 2, 2, 1, {}},
     {"SequenceConstruct", OpKind::kIdentity, 11, "T>L", kAnyType, 1, kManyInputs, 1, {}},
     {"SequenceEmpty", OpKind::kIdentity, 11, ">L", kAnyType, 0, 0, 1, kSequenceEmpty},
@@ -168,30 +178,30 @@ constexpr OnnxOp kOps[] = {
     {"SequenceInsert", OpKind::kIdentity, 11, "LTJ>L", kAnyType, 2, 3, 1, {}},
     {"SequenceLength", OpKind::kConstant, 11, "L>I", kAnyType, 1, 1, 1, {}},
     {"Shape", OpKind::kShape, 1, "A>I", kAnyType, 1, 1, 1, kShape},
-    {"Shrink", OpKind::kShrink, 9, "T>T", kNumber, 1, 1, 1, kShrink},
-    {"Sigmoid", OpKind::kSigmoid, 1, "T>T", kAnyFloat, 1, 1, 1, kConsumedInputs},
-    {"Sign", OpKind::kSign, 9, "T>T", kNumber, 1, 1, 1, {}},
+    Scalar("Shrink", OpKind::kShrink, 9, "T>T", kShrink),
+    Scalar("Sigmoid", OpKind::kSigmoid, 1, "T>T", kConsumedInputs),
+    Scalar("Sign", OpKind::kSign, 9, "T>T", {}),
     {"SimplifiedLayerNormalization", OpKind::kRMSNormalization, 1, "TV>V*", kAnyFloat, 2, 2, 2, kLayerNormalization, NormalizeRMSNormalization},
-    {"Sin", OpKind::kSin, 7, "T>T", kAnyFloat, 1, 1, 1, {}},
-    {"Sinh", OpKind::kSinh, 9, "T>T", kAnyFloat, 1, 1, 1, {}},
+    Scalar("Sin", OpKind::kSin, 7, "T>T", {}),
+    Scalar("Sinh", OpKind::kSinh, 9, "T>T", {}),
     {"Size", OpKind::kSize, 1, "A>I", kAnyType, 1, 1, 1, {}},
     {"Slice", OpKind::kSlice, 1, "TJJJJ>T", kAnyType, 1, 5, 1, kSlice, NormalizeSlice},
     {"Softmax", OpKind::kSoftmax, 1, "T>T", kAnyFloat, 1, 1, 1, kAxisOptional, NormalizeSoftmax},
     {"SoftmaxCrossEntropyLoss", OpKind::kNegativeLogLikelihoodLoss, 12, "TJT>T", kAnyFloat, 2, 3, 2, kLoss, NormalizeSoftmaxCrossEntropyLoss},
-    {"Softplus", OpKind::kSoftplus, 1, "T>T", kAnyFloat, 1, 1, 1, {}},
-    {"Softsign", OpKind::kSoftsign, 1, "T>T", kAnyFloat, 1, 1, 1, {}},
+    Scalar("Softplus", OpKind::kSoftplus, 1, "T>T", {}),
+    Scalar("Softsign", OpKind::kSoftsign, 1, "T>T", {}),
     {"SpaceToDepth", OpKind::kSpaceToDepth, 1, "T>T", kAnyType, 1, 1, 1, kSpaceToDepth},
     {"Split", OpKind::kSplit, 2, "TI>T", kAnyType, 1, 2, kManyOutputs, kSplit, NormalizeSplit},
     {"SplitToSequence", OpKind::kSplit, 11, "TJ>L", kAnyType, 1, 2, 1, kSplitToSequence},
-    {"Sqrt", OpKind::kSqrt, 1, "T>T", kAnyFloat, 1, 1, 1, kConsumedInputs},
+    Scalar("Sqrt", OpKind::kSqrt, 1, "T>T", kConsumedInputs),
     {"Squeeze", OpKind::kSqueeze, 1, "TI>T", kAnyType, 1, 2, 1, kAxesUntil12, NormalizeAxes},
-    {"Sub", OpKind::kSub, 1, "TT>T", kNumber, 2, 2, 1, kBinary, NormalizeBinary},
+    Scalar("Sub", OpKind::kSub, 1, "TT>T", kBinary, NormalizeBinary),
     {"Sum", OpKind::kAdd, 1, "T>T", kAnyFloat, 1, kManyInputs, 1, kConsumedInputs, NormalizeSum},
-    {"Swish", OpKind::kSwish, 24, "T>T", kAnyFloat, 1, 1, 1, kAlpha1},
-    {"Tan", OpKind::kTan, 7, "T>T", kAnyFloat, 1, 1, 1, {}},
-    {"Tanh", OpKind::kTanh, 1, "T>T", kAnyFloat, 1, 1, 1, kConsumedInputs},
+    Scalar("Swish", OpKind::kSwish, 24, "T>T", kAlpha1),
+    Scalar("Tan", OpKind::kTan, 7, "T>T", {}),
+    Scalar("Tanh", OpKind::kTanh, 1, "T>T", kConsumedInputs),
     {"TensorScatter", OpKind::kTensorScatter, 24, "TTI>T", kAnyType, 2, 3, 1, kTensorScatter},
-    {"ThresholdedRelu", OpKind::kThresholdedRelu, 1, "T>T", kAnyFloat, 1, 1, 1, kAlpha1},
+    Scalar("ThresholdedRelu", OpKind::kThresholdedRelu, 1, "T>T", kAlpha1),
     {"Tile", OpKind::kTile, 6, "TI>T", kAnyType, 2, 2, 1, {}},
     {"TopK", OpKind::kTopK, 1, "TI>TI", kNumber, 1, 2, 2, kTopK, NormalizeTopK},
     {"Transpose", OpKind::kTranspose, 1, "T>T", kAnyType, 1, 1, 1, kTranspose},
@@ -211,7 +221,7 @@ constexpr OnnxOp kOps[] = {
     {"com.microsoft.FusedConv", OpKind::kConv, 1, "TTTT>T", kAnyFloat, 2, 4, 1, kFusedConv, NormalizeFusedConv},
     {"com.microsoft.FusedGemm", OpKind::kGemm, 1, "TTT>T", kAnyFloat, 2, 3, 1, kFusedGemm, NormalizeFusedGemm},
     {"com.microsoft.FusedMatMul", OpKind::kMatMul, 1, "TT>T", kAnyFloat, 2, 2, 1, kFusedMatMul, NormalizeFusedMatMul},
-    {"com.microsoft.Gelu", OpKind::kGelu, 1, "T>T", kAnyFloat, 1, 1, 1, {}, NormalizeGelu},
+    Scalar("com.microsoft.Gelu", OpKind::kGelu, 1, "T>T", {}, NormalizeGelu),
     {"com.microsoft.MatMulIntegerToFloat", OpKind::kMatMulInteger, 1, "TUFFTUF>*", kNumber, 4, 7, 1, {}, NormalizeMatMulIntegerToFloat},
     {"com.microsoft.MatMulNBits", OpKind::kMatMul, 1, "TUTAKT>T", kAnyFloat, 3, 6, 1, kMatMulNBits, NormalizeMatMulNBits},
     {"com.microsoft.MultiHeadAttention", OpKind::kAttention, 1, "TTTTJTTTJJ>T", kAnyFloat, 1, 10, 3, kMultiHeadAttention, NormalizeMultiHeadAttention},
@@ -226,7 +236,7 @@ constexpr OnnxOp kOps[] = {
     {"com.microsoft.QLinearSoftmax", OpKind::kSoftmax, 1, "TFTFT>T", kNumber, 2, 5, 1, kQLinearSoftmax, NormalizeQLinearSoftmax},
     {"com.microsoft.QLinearWhere", OpKind::kWhere, 1, "BTFTTFTFT>T", kNumber, 9, 9, 1, {}, NormalizeQLinearWhere},
     {"com.microsoft.QuantizeLinear", OpKind::kQuantizeLinear, 1, "TFQ>*", kNumber, 2, 3, 1, kMicrosoftQuantize, NormalizeQuantizeLinear},
-    {"com.microsoft.QuickGelu", OpKind::kSwish, 1, "T>T", kAnyFloat, 1, 1, 1, kQuickGelu},
+    Scalar("com.microsoft.QuickGelu", OpKind::kSwish, 1, "T>T", kQuickGelu),
     {"com.microsoft.RotaryEmbedding", OpKind::kRotaryEmbedding, 1, "TITT>T", kAnyFloat, 4, 4, 1, kRotaryEmbeddingOfMicrosoft, NormalizeRotaryEmbeddingOfMicrosoft},
     {"com.microsoft.SimplifiedLayerNormalization", OpKind::kRMSNormalization, 1, "TV>V*", kAnyFloat, 2, 2, 2, kLayerNormalization, NormalizeRMSNormalization},
     {"com.microsoft.SkipLayerNormalization", OpKind::kLayerNormalization, 1, "T>T**T", kAnyFloat, 3, 5, 4, kSkipNormalization, NormalizeSkipLayerNormalization},
@@ -287,7 +297,7 @@ class TypeChecker {
   }
 
   Status InClass(TypeClass types, size_t index, const Value& value) {
-    if (Contains(types, value.dtype)) return OkStatus();
+    if (Accepts(types, value.dtype)) return OkStatus();
     return Unsupported("{}: input {} ('{}') is {}; supported is {}", where_, index, value.name,
                        ToString(value.dtype), ToString(types));
   }
@@ -331,38 +341,6 @@ std::string_view ToString(AttributeType type) {
       return "TYPE_PROTO";
   }
   return "";
-}
-
-std::string_view ToString(TypeClass types) {
-  switch (types) {
-    case TypeClass::kAnyFloat:
-      return "float";
-    case TypeClass::kNumber:
-      return "float or integer";
-    case TypeClass::kAnyType:
-      return "float, integer or bool";
-    case TypeClass::kQuantized:
-      return "float, integer, f8, i4 or u4";
-    case TypeClass::kStored:
-      return "float, integer, bool, f8, i4 or u4";
-  }
-  return "";
-}
-
-bool Contains(TypeClass types, DType dtype) {
-  switch (types) {
-    case TypeClass::kAnyFloat:
-      return dtype.is_float();
-    case TypeClass::kNumber:
-      return dtype.is_float() || dtype.is_integer();
-    case TypeClass::kAnyType:
-      return dtype.is_float() || dtype.is_integer() || dtype.is_bool();
-    case TypeClass::kQuantized:
-      return Contains(TypeClass::kNumber, dtype) || dtype.is_storage_only();
-    case TypeClass::kStored:
-      return Contains(TypeClass::kAnyType, dtype) || dtype.is_storage_only();
-  }
-  return false;
 }
 
 std::span<const OnnxOp> AllOnnxOps() {

@@ -48,12 +48,6 @@ struct OnnxAttribute {
   int until = kNewestOpset;  // the last opset that has it
 };
 
-// The types that an operand may have, for the letters of OnnxOp::signature. kQuantized and kStored
-// also include the f8 and 4-bit types, which only Cast, QuantizeLinear and DequantizeLinear take.
-enum class TypeClass : uint8_t { kAnyFloat, kNumber, kAnyType, kQuantized, kStored };
-std::string_view ToString(TypeClass types);
-bool Contains(TypeClass types, DType dtype);
-
 inline constexpr int kManyInputs = INT32_MAX;
 inline constexpr int kManyOutputs = INT32_MAX;
 

@@ -48,7 +48,7 @@ Graph SmallGraph() {
 }  // namespace
 
 TEST_CASE("every operator's name finds the operator", "[ir][graph]") {
-#define TCC_CHECK_NAME(name)                 \
+#define TCC_CHECK_NAME(name, ...)            \
   CHECK(ToString(OpKind::k##name) == #name); \
   CHECK(FindOpKind(#name) == OpKind::k##name);
   TCC_OP_KINDS(TCC_CHECK_NAME)
@@ -118,6 +118,19 @@ TEST_CASE("a cut or garbled text is refused, never read past its end", "[ir][gra
   CHECK_FALSE(ParseGraph("graph g { constant unknown: f32[1] return unknown }", graph).ok());
   CHECK_FALSE(ParseGraph("graph g { input x: f32[1] input x: f32[1] return x }", graph).ok());
   CHECK_FALSE(ParseGraph("graph g { input x: f32[99999999999999999999] return x }", graph).ok());
+}
+
+TEST_CASE("a graph's text with a sum of one operand is refused", "[ir][graph]") {
+  auto message = [](const std::string& node) {
+    std::string text = "graph g {\n input x: f32[2]\n y = " + node + " : f32[2]\n return y\n}";
+    return Message(ParseGraph(text, Graph()).status());
+  };
+  CHECK(message("Add(x, x)").empty());
+  CHECK(message("Max(x, x, x)").empty());
+  using Catch::Matchers::Contains;
+  CHECK_THAT(message("Add(x)"), Contains("node 'y' (Add): has 1 inputs; expected 2"));
+  CHECK_THAT(message("Max()"), Contains("node 'y' (Max): has 0 inputs; expected at least 1"));
+  CHECK_THAT(message("Add(x, _)"), Contains("node 'y' (Add): input 1 is missing"));
 }
 
 TEST_CASE("the graph verifier names what is wrong", "[ir][graph]") {
