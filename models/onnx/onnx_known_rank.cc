@@ -14,21 +14,10 @@ constexpr OpKind kKeepRank[] = {OpKind::kCast,
                                 OpKind::kClip,
                                 OpKind::kConcat,
                                 OpKind::kDropout,
-                                OpKind::kElu,
-                                OpKind::kErf,
-                                OpKind::kGelu,
-                                OpKind::kIdentity,
-                                OpKind::kLeakyRelu,
                                 OpKind::kLogSoftmax,
-                                OpKind::kNeg,
-                                OpKind::kNot,
-                                OpKind::kRelu,
-                                OpKind::kSigmoid,
                                 OpKind::kSlice,
                                 OpKind::kSoftmax,
                                 OpKind::kSplit,
-                                OpKind::kSqrt,
-                                OpKind::kTanh,
                                 OpKind::kTile,
                                 OpKind::kTranspose,
                                 OpKind::kTrilu,
@@ -39,20 +28,17 @@ constexpr OpKind kKeepRank[] = {OpKind::kCast,
                                 OpKind::kScatterND,
                                 OpKind::kTensorScatter};
 
-// The rank of the operand that has most.
-constexpr OpKind kBroadcast[] = {OpKind::kAdd,         OpKind::kAnd,     OpKind::kDiv,
-                                 OpKind::kEqual,       OpKind::kGreater, OpKind::kLess,
-                                 OpKind::kLessOrEqual, OpKind::kMax,     OpKind::kGreaterOrEqual,
-                                 OpKind::kMin,         OpKind::kMod,     OpKind::kMul,
-                                 OpKind::kOr,          OpKind::kPow,     OpKind::kSub,
-                                 OpKind::kWhere};
-
 constexpr OpKind kReductions[] = {OpKind::kReduceMax, OpKind::kReduceMean, OpKind::kReduceMin,
                                   OpKind::kReduceProd, OpKind::kReduceSum};
 
 template <size_t count>
 bool IsOneOf(const OpKind (&kinds)[count], OpKind op) {
   return std::find(std::begin(kinds), std::end(kinds), op) != std::end(kinds);
+}
+
+// Returns whether the result has the rank of the operand that has most.
+bool Broadcasts(OpKind op) {
+  return FindScalarKind(op) || op == OpKind::kPow || op == OpKind::kWhere;
 }
 
 class RankFinder {
@@ -76,7 +62,7 @@ class RankFinder {
     if (node.inputs.empty()) return std::nullopt;
     std::optional<size_t> first = Find(node.inputs[0]);
     if (IsOneOf(kKeepRank, node.op)) return first;
-    if (IsOneOf(kBroadcast, node.op)) return Most(node, first);
+    if (Broadcasts(node.op)) return Most(node, first);
     if (node.op == OpKind::kMatMul) {
       std::optional<size_t> most = Most(node, first);
       return most && *most > 1 && first > 1u ? most : std::nullopt;

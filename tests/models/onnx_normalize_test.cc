@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "models/onnx/import_onnx.h"
+#include "models/onnx/onnx_known_rank.h"
 #include "tests/models/onnx_bytes.h"
 
 using namespace tcc;
@@ -40,6 +41,21 @@ std::vector<int64_t> IntsOf(const Graph& graph, size_t input) {
 using Extents = std::vector<int64_t>;
 
 }  // namespace
+
+TEST_CASE("the rank behind every function of scalars is known", "[models][normalize]") {
+  for (const ScalarKind& kind : kScalarKinds) {
+    INFO(ToString(kind.op));
+    Graph graph;
+    ValueId vector = graph.AddValue({"vector", kFloat32, ToExprs({3}), {}});
+    ValueId matrix = graph.AddValue({"matrix", kFloat32, ToExprs({2, 3}), {}});
+    ValueId result = graph.AddValue({"result", kFloat32, {}, {}});
+    graph.inputs = {vector, matrix};
+    Node node{"node", kind.op, {vector}, {result}, {}};
+    if (kind.most > 1) node.inputs.push_back(matrix);
+    graph.nodes = {node};
+    CHECK(KnownRank(graph, result) == (kind.most > 1 ? 2u : 1u));
+  }
+}
 
 TEST_CASE("bounds of Clip become inputs", "[models][normalize]") {
   Graph graph = Normal(9, {"Clip", {"x"}, {"y"}, {FloatAttr("min", 0), FloatAttr("max", 6)}});
