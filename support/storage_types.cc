@@ -46,6 +46,36 @@ int WholeBytes(DType dtype) {
   return (dtype.bits() + 7) / 8;
 }
 
+double Epsilon(DType dtype) {
+  switch (dtype.code()) {
+    case DTypeCode::kFloat64:
+      return 0x1p-52;
+    case DTypeCode::kFloat32:
+      return 0x1p-23;
+    case DTypeCode::kFloat16:
+      return 0x1p-10;
+    case DTypeCode::kBFloat16:
+      return 0x1p-7;
+    case DTypeCode::kFloat8E4M3:
+      return 0x1p-3;
+    case DTypeCode::kFloat8E5M2:
+      return 0x1p-2;
+    case DTypeCode::kBool:
+    case DTypeCode::kInt8:
+    case DTypeCode::kInt16:
+    case DTypeCode::kInt32:
+    case DTypeCode::kInt64:
+    case DTypeCode::kUInt8:
+    case DTypeCode::kUInt16:
+    case DTypeCode::kUInt32:
+    case DTypeCode::kUInt64:
+    case DTypeCode::kInt4:
+    case DTypeCode::kUInt4:
+      return 0;
+  }
+  return 0;
+}
+
 double Float8ToDouble(DType dtype, uint8_t bits) {
   Float8 format = FormatOf(dtype);
   int code = bits & 0x7f;

@@ -14,6 +14,10 @@ bool HoldsFloats(DType dtype);
 // Returns the bytes of one element, rounded up.
 int WholeBytes(DType dtype);
 
+// Returns the distance from 1 to the next larger number of a float type, 8-bit floats included; 0
+// for other types.
+double Epsilon(DType dtype);
+
 // Returns the value of an 8-bit float. f8e4m3 has no infinity and one NaN of each sign
 // (Micikevicius et al., FP8 Formats for Deep Learning, 2022); f8e5m2 follows IEEE 754.
 double Float8ToDouble(DType dtype, uint8_t bits);

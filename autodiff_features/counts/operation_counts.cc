@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_set>
+#include <utility>
 
 #include "ir/expr/compare.h"
 #include "ir/expr/visitor.h"
@@ -11,22 +12,15 @@ namespace {
 
 // Vectors of a function of one argument, in those of exp.
 double WeightOf(ScalarOp op) {
-  switch (op) {
-    case ScalarOp::kExp:
-    case ScalarOp::kExpDiff:
-      return 1;
-    case ScalarOp::kLog:
-    case ScalarOp::kLog1p:
-    case ScalarOp::kTanh:
-    case ScalarOp::kSigmoid:
-      return 1.5;
-    case ScalarOp::kErf:
-    case ScalarOp::kSin:
-    case ScalarOp::kCos:
-      return 2.5;
-    default:
-      return 4;
+  constexpr std::pair<ScalarOp, double> kWeights[] = {
+      {ScalarOp::kExp, 1},     {ScalarOp::kExpDiff, 1}, {ScalarOp::kLog, 1.5},
+      {ScalarOp::kLog1p, 1.5}, {ScalarOp::kTanh, 1.5},  {ScalarOp::kSigmoid, 1.5},
+      {ScalarOp::kErf, 2.5},   {ScalarOp::kSin, 2.5},   {ScalarOp::kCos, 2.5},
+  };
+  for (const auto& [weighed, weight] : kWeights) {
+    if (weighed == op) return weight;
   }
+  return 4;
 }
 
 bool IsCheapCall(ScalarOp op) {

@@ -44,14 +44,8 @@ class StepWriter {
       : body_(body), node_(node), extents_(extents), cell_(cell) {}
 
   State Write() {
-    switch (node_.op) {
-      case OpKind::kLSTM:
-        return WriteLstm();
-      case OpKind::kGRU:
-        return WriteGru();
-      default:
-        break;
-    }
+    if (node_.op == OpKind::kLSTM) return WriteLstm();
+    if (node_.op == OpKind::kGRU) return WriteGru();
     return {Activated(0, Product(cell_.h, cell_.recurrence, cell_.x)), kNoValue};
   }
 

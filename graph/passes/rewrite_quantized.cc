@@ -148,18 +148,10 @@ bool MultipliesIntegers(const Node& node) {
 // Returns whether the elements of the node's result are elements of its first operand, and depend
 // on their order alone.
 bool PicksElements(const Node& node) {
-  switch (node.op) {
-    case OpKind::kMaxPool:
-    case OpKind::kReshape:
-    case OpKind::kFlatten:
-    case OpKind::kTranspose:
-    case OpKind::kSlice:
-    case OpKind::kSqueeze:
-    case OpKind::kUnsqueeze:
-      return node.outputs.size() == 1;
-    default:
-      return false;
-  }
+  constexpr OpKind kPicking[] = {OpKind::kMaxPool,   OpKind::kReshape, OpKind::kFlatten,
+                                 OpKind::kTranspose, OpKind::kSlice,   OpKind::kSqueeze,
+                                 OpKind::kUnsqueeze};
+  return node.outputs.size() == 1 && std::ranges::find(kPicking, node.op) != std::end(kPicking);
 }
 
 class Rewriter {

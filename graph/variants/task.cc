@@ -13,24 +13,14 @@
 #include "graph/passes/to_tensor_exprs.h"
 #include "graph/variants/variants.h"
 #include "ir/expr/compare.h"
+#include "ir/expr/operators.h"
 #include "ir/expr/visitor.h"
 
 namespace tcc {
 namespace {
 
 bool IsArithmetic(const Expr& expr) {
-  switch (expr.kind()) {
-    case ExprKind::kAdd:
-    case ExprKind::kSub:
-    case ExprKind::kMul:
-    case ExprKind::kDiv:
-    case ExprKind::kMin:
-    case ExprKind::kMax:
-    case ExprKind::kCall:
-      return expr.dtype().is_float();
-    default:
-      return false;
-  }
+  return expr.dtype().is_float() && (OperatorOf(expr.kind()) || expr.as<Call>());
 }
 
 double OperationsIn(const std::vector<Expr>& exprs) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "ir/expr/operators.h"
 #include "ir/expr/visitor.h"
 #include "support/sha256.h"
 
@@ -15,21 +16,9 @@ namespace {
 // that decides, so a Load in one operand may rely on the other being evaluated first. Sums and
 // products of floats commute too, but nothing reorders floats.
 bool Commutes(ExprKind kind, const Expr& a, const Expr& b) {
-  switch (kind) {
-    case ExprKind::kAdd:
-    case ExprKind::kMul:
-      return a.dtype().is_integer();
-    case ExprKind::kMin:
-    case ExprKind::kMax:
-    case ExprKind::kEq:
-    case ExprKind::kNe:
-      return true;
-    case ExprKind::kAnd:
-    case ExprKind::kOr:
-      return !HasLoad(a) && !HasLoad(b);
-    default:
-      return false;
-  }
+  if (kind == ExprKind::kAdd || kind == ExprKind::kMul) return a.dtype().is_integer();
+  if (kind == ExprKind::kAnd || kind == ExprKind::kOr) return !HasLoad(a) && !HasLoad(b);
+  return IsCommutative(kind);
 }
 
 // A writer of nodes as (Kind field ...), from the nodes' Fields(), with every type spelled out.

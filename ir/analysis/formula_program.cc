@@ -147,24 +147,29 @@ std::optional<FormulaOp> OpOf(ExprKind kind) {
     TCC_FORMULA_KIND(kLt)
     TCC_FORMULA_KIND(kLe)
 #undef TCC_FORMULA_KIND
-    default:
+    case ExprKind::kIntImm:
+    case ExprKind::kFloatImm:
+    case ExprKind::kVarNode:
+    case ExprKind::kCast:
+    case ExprKind::kAnd:
+    case ExprKind::kOr:
+    case ExprKind::kNot:
+    case ExprKind::kSelect:
+    case ExprKind::kLoad:
+    case ExprKind::kCall:
+    case ExprKind::kRamp:
+    case ExprKind::kBroadcast:
       return std::nullopt;
   }
+  TCC_UNREACHABLE();
 }
 
 std::optional<FormulaOp> OpOf(ScalarOp op) {
-  switch (op) {
-    case ScalarOp::kExp:
-      return FormulaOp::kExp;
-    case ScalarOp::kLog:
-      return FormulaOp::kLog;
-    case ScalarOp::kLog1p:
-      return FormulaOp::kLog1p;
-    case ScalarOp::kSqrt:
-      return FormulaOp::kSqrt;
-    default:
-      return std::nullopt;
-  }
+  if (op == ScalarOp::kExp) return FormulaOp::kExp;
+  if (op == ScalarOp::kLog) return FormulaOp::kLog;
+  if (op == ScalarOp::kLog1p) return FormulaOp::kLog1p;
+  if (op == ScalarOp::kSqrt) return FormulaOp::kSqrt;
+  return std::nullopt;
 }
 
 constexpr bool Commutes(FormulaOp op) {

@@ -198,100 +198,57 @@ double RoundFloat(DType type, double value) {
 }
 
 std::optional<int64_t> EvaluateInteger(ExprKind op, DType type, int64_t a, int64_t b) {
-  switch (op) {
-    case ExprKind::kAdd:
-    case ExprKind::kSub:
-    case ExprKind::kMul:
-      return Arithmetic(op, type, a, b);
-    case ExprKind::kFloorDiv:
-    case ExprKind::kFloorMod:
-    case ExprKind::kCeilDiv:
-      return Division(op, type, a, b);
-    case ExprKind::kMin:
-      return Less(type, b, a) ? b : a;
-    case ExprKind::kMax:
-      return Less(type, a, b) ? b : a;
-    case ExprKind::kEq:
-      return a == b;
-    case ExprKind::kNe:
-      return a != b;
-    case ExprKind::kLt:
-      return Less(type, a, b);
-    case ExprKind::kLe:
-      return !Less(type, b, a);
-    case ExprKind::kAnd:
-      return a != 0 && b != 0;
-    case ExprKind::kOr:
-      return a != 0 || b != 0;
-    default:
-      TCC_UNREACHABLE();
+  if (op == ExprKind::kAdd || op == ExprKind::kSub || op == ExprKind::kMul) {
+    return Arithmetic(op, type, a, b);
   }
+  if (op == ExprKind::kFloorDiv || op == ExprKind::kFloorMod || op == ExprKind::kCeilDiv) {
+    return Division(op, type, a, b);
+  }
+  if (op == ExprKind::kMin) return Less(type, b, a) ? b : a;
+  if (op == ExprKind::kMax) return Less(type, a, b) ? b : a;
+  if (op == ExprKind::kEq) return a == b;
+  if (op == ExprKind::kNe) return a != b;
+  if (op == ExprKind::kLt) return Less(type, a, b);
+  if (op == ExprKind::kLe) return !Less(type, b, a);
+  if (op == ExprKind::kAnd) return a != 0 && b != 0;
+  if (op == ExprKind::kOr) return a != 0 || b != 0;
+  TCC_UNREACHABLE();
 }
 
 double EvaluateFloat(ExprKind op, double a, double b) {
-  double nan = std::numeric_limits<double>::quiet_NaN();
-  switch (op) {
-    case ExprKind::kAdd:
-      return a + b;
-    case ExprKind::kSub:
-      return a - b;
-    case ExprKind::kMul:
-      return a * b;
-    case ExprKind::kDiv:
-      return a / b;
-    case ExprKind::kMin:
-      return std::isnan(a) || std::isnan(b) ? nan : std::min(a, b);
-    case ExprKind::kMax:
-      return std::isnan(a) || std::isnan(b) ? nan : std::max(a, b);
-    default:
-      TCC_UNREACHABLE();
-  }
+  if (op == ExprKind::kAdd) return a + b;
+  if (op == ExprKind::kSub) return a - b;
+  if (op == ExprKind::kMul) return a * b;
+  if (op == ExprKind::kDiv) return a / b;
+  if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<double>::quiet_NaN();
+  if (op == ExprKind::kMin) return std::min(a, b);
+  if (op == ExprKind::kMax) return std::max(a, b);
+  TCC_UNREACHABLE();
 }
 
 bool CompareFloat(ExprKind op, double a, double b) {
-  switch (op) {
-    case ExprKind::kEq:
-      return a == b;
-    case ExprKind::kNe:
-      return a != b;
-    case ExprKind::kLt:
-      return a < b;
-    case ExprKind::kLe:
-      return a <= b;
-    default:
-      TCC_UNREACHABLE();
-  }
+  if (op == ExprKind::kEq) return a == b;
+  if (op == ExprKind::kNe) return a != b;
+  if (op == ExprKind::kLt) return a < b;
+  if (op == ExprKind::kLe) return a <= b;
+  TCC_UNREACHABLE();
 }
 
 std::optional<int64_t> EvaluateIntegerOp(ScalarOp op, DType type, int64_t a, int64_t b) {
-  switch (op) {
-    case ScalarOp::kAbs:
-      return Less(type, a, 0) ? WrapInteger(type, static_cast<int64_t>(-static_cast<uint64_t>(a)))
-                              : a;
-    case ScalarOp::kSign:
-      return a == 0 ? 0 : Less(type, a, 0) ? -1 : 1;
-    case ScalarOp::kTruncDiv:
-    case ScalarOp::kTruncMod:
-      return TruncDivision(op, type, a, b);
-    case ScalarOp::kBitAnd:
-      return a & b;
-    case ScalarOp::kBitOr:
-      return a | b;
-    case ScalarOp::kBitXor:
-      return a ^ b;
-    case ScalarOp::kBitNot:
-      return WrapInteger(type, ~a);
-    case ScalarOp::kShiftLeft:
-    case ScalarOp::kShiftRight:
-      return Shift(op, type, a, b);
-    case ScalarOp::kDotI16x2:
-      return DotOfHalves(a, b);
-    case ScalarOp::kDotU8I8x4:
-      return DotOfBytes(a, b);
-    default:
-      TCC_CHECK(false) << RowOf(op).text << " of integers";
-      return std::nullopt;
+  if (op == ScalarOp::kAbs) {
+    return Less(type, a, 0) ? WrapInteger(type, static_cast<int64_t>(-static_cast<uint64_t>(a)))
+                            : a;
   }
+  if (op == ScalarOp::kSign) return a == 0 ? 0 : Less(type, a, 0) ? -1 : 1;
+  if (op == ScalarOp::kTruncDiv || op == ScalarOp::kTruncMod) return TruncDivision(op, type, a, b);
+  if (op == ScalarOp::kBitAnd) return a & b;
+  if (op == ScalarOp::kBitOr) return a | b;
+  if (op == ScalarOp::kBitXor) return a ^ b;
+  if (op == ScalarOp::kBitNot) return WrapInteger(type, ~a);
+  if (op == ScalarOp::kShiftLeft || op == ScalarOp::kShiftRight) return Shift(op, type, a, b);
+  if (op == ScalarOp::kDotI16x2) return DotOfHalves(a, b);
+  TCC_CHECK(op == ScalarOp::kDotU8I8x4) << RowOf(op).text << " of integers";
+  return DotOfBytes(a, b);
 }
 
 double EvaluateFloatOp(ScalarOp op, double a, double b) {
@@ -358,10 +315,22 @@ double EvaluateFloatOp(ScalarOp op, double a, double b) {
       return std::isnan(a);
     case ScalarOp::kIsInf:
       return std::isinf(a);
-    default:
-      TCC_CHECK(false) << RowOf(op).text << " of floats";
-      return 0;
+    case ScalarOp::kTruncDiv:
+    case ScalarOp::kTruncMod:
+    case ScalarOp::kBitAnd:
+    case ScalarOp::kBitOr:
+    case ScalarOp::kBitXor:
+    case ScalarOp::kBitNot:
+    case ScalarOp::kShiftLeft:
+    case ScalarOp::kShiftRight:
+    case ScalarOp::kDotI16x2:
+    case ScalarOp::kDotU8I8x4:
+    case ScalarOp::kPackBf16x2:
+    case ScalarOp::kDotBf16x2:
+      break;
   }
+  TCC_CHECK(false) << RowOf(op).text << " of floats";
+  return 0;
 }
 
 double DotOfBFloats(int64_t a, int64_t b) {

@@ -1,40 +1,17 @@
 #include "ir/expr/expr.h"
 
+#include "ir/expr/operators.h"
 #include "support/check.h"
 
 namespace tcc {
 namespace {
 
-DType BinaryType(ExprKind kind, const Expr& a, const Expr& b) {
+DType BinaryType(OperandRule rule, const Expr& a, const Expr& b) {
   TCC_CHECK(a && b) << "operand is missing";
   DType type = a.dtype();
   TCC_CHECK(type == b.dtype()) << ToString(type) << " against " << ToString(b.dtype());
-  switch (kind) {
-    case ExprKind::kEq:
-    case ExprKind::kNe:
-    case ExprKind::kLt:
-    case ExprKind::kLe:
-      return kBool.WithLanes(type.lanes());
-    case ExprKind::kAnd:
-    case ExprKind::kOr:
-      TCC_CHECK(type.is_bool()) << ToString(type);
-      return type;
-    case ExprKind::kDiv:
-      TCC_CHECK(type.is_float()) << ToString(type);
-      return type;
-    case ExprKind::kFloorDiv:
-    case ExprKind::kFloorMod:
-    case ExprKind::kCeilDiv:
-      TCC_CHECK(type.is_integer()) << ToString(type);
-      return type;
-    case ExprKind::kMin:
-    case ExprKind::kMax:
-      TCC_CHECK(!type.is_storage_only()) << ToString(type);
-      return type;
-    default:  // Add, Sub, Mul
-      TCC_CHECK(type.is_float() || type.is_integer()) << ToString(type);
-      return type;
-  }
+  TCC_CHECK(Accepts(rule, type)) << ToString(type);
+  return rule == OperandRule::kComparison ? kBool.WithLanes(type.lanes()) : type;
 }
 
 DType LoadType(const Var& buffer, const std::vector<Expr>& indices) {
@@ -102,8 +79,11 @@ Cast::Cast(DType type, Expr value) : ExprNode(kKind, type), value(std::move(valu
 }
 
 template <ExprKind K>
+constexpr OperandRule kRuleOf = OperatorOf(K)->rule;
+
+template <ExprKind K>
 Binary<K>::Binary(Expr a, Expr b)
-    : ExprNode(K, BinaryType(K, a, b)), a(std::move(a)), b(std::move(b)) {}
+    : ExprNode(K, BinaryType(kRuleOf<K>, a, b)), a(std::move(a)), b(std::move(b)) {}
 
 template struct Binary<ExprKind::kAdd>;
 template struct Binary<ExprKind::kSub>;

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "ir/expr/compare.h"
+#include "ir/expr/operators.h"
 #include "ir/expr/visitor.h"
 
 namespace tcc {
@@ -18,22 +19,6 @@ bool Fits(const VarNode& var, const Expr& expr) {
       return expr.dtype().is_integer() || expr.dtype().is_float();
   }
   return false;
-}
-
-bool IsCommutative(ExprKind kind) {
-  switch (kind) {
-    case ExprKind::kAdd:
-    case ExprKind::kMul:
-    case ExprKind::kMin:
-    case ExprKind::kMax:
-    case ExprKind::kAnd:
-    case ExprKind::kOr:
-    case ExprKind::kEq:
-    case ExprKind::kNe:
-      return true;
-    default:
-      return false;
-  }
 }
 
 // The operands in order, without heap memory; operands beyond the most that a pattern has are only

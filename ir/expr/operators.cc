@@ -4,13 +4,6 @@
 
 namespace tcc {
 
-const BinaryOperator* OperatorOf(ExprKind kind) {
-  for (const BinaryOperator& row : kBinaryOperators) {
-    if (row.kind == kind) return &row;
-  }
-  return nullptr;
-}
-
 const BinaryOperator* FindOperator(std::string_view text) {
   for (const BinaryOperator& row : kBinaryOperators) {
     if (row.text == text) return &row;

@@ -33,6 +33,13 @@ constexpr bool IsComparison(ExprKind kind) {
          kind == ExprKind::kLe;
 }
 
+// Returns whether a op b and b op a have the same value.
+constexpr bool IsCommutative(ExprKind kind) {
+  return kind == ExprKind::kAdd || kind == ExprKind::kMul || kind == ExprKind::kMin ||
+         kind == ExprKind::kMax || kind == ExprKind::kAnd || kind == ExprKind::kOr ||
+         kind == ExprKind::kEq || kind == ExprKind::kNe;
+}
+
 struct BinaryOperator {
   ExprKind kind;
   std::string_view text;
@@ -59,7 +66,12 @@ inline constexpr BinaryOperator kBinaryOperators[] = {
 };
 
 // Return nullptr if there is no such operator of two operands of one type.
-const BinaryOperator* OperatorOf(ExprKind kind);
+constexpr const BinaryOperator* OperatorOf(ExprKind kind) {
+  for (const BinaryOperator& row : kBinaryOperators) {
+    if (row.kind == kind) return &row;
+  }
+  return nullptr;
+}
 const BinaryOperator* FindOperator(std::string_view text);
 // Returns whether `rule` accepts operands of this type; the nodes' constructors check it.
 bool Accepts(OperandRule rule, DType dtype);

@@ -14,6 +14,7 @@
 #include "support/check.h"
 #include "support/integer_division.h"
 #include "support/random.h"
+#include "support/storage_types.h"
 #include "support/tensor.h"
 
 namespace tcc {
@@ -120,18 +121,11 @@ uint64_t LowestBits(int bits) {
 
 void StoreFloat(DType dtype, std::span<uint8_t> bytes, int64_t index, double value) {
   auto narrow = static_cast<float>(value);
-  switch (dtype.code()) {
-    case DTypeCode::kFloat64:
-      return Store<double>(bytes, index, value);
-    case DTypeCode::kFloat32:
-      return Store<float>(bytes, index, narrow);
-    case DTypeCode::kFloat16:
-      return Store<uint16_t>(bytes, index, FloatToHalf(narrow));
-    case DTypeCode::kBFloat16:
-      return Store<uint16_t>(bytes, index, FloatToBFloat16(narrow));
-    default:
-      TCC_UNREACHABLE();
-  }
+  if (dtype == kFloat64) return Store<double>(bytes, index, value);
+  if (dtype == kFloat32) return Store<float>(bytes, index, narrow);
+  if (dtype == kFloat16) return Store<uint16_t>(bytes, index, FloatToHalf(narrow));
+  TCC_CHECK(dtype == DTypeCode::kBFloat16) << ToString(dtype);
+  Store<uint16_t>(bytes, index, FloatToBFloat16(narrow));
 }
 
 // One element in 16 on average becomes a special one.
@@ -147,25 +141,6 @@ void SprinkleExtremes(DType dtype, std::span<uint8_t> bytes, Random random, doub
 
 // --- comparison
 
-double EpsilonOf(DType dtype) {
-  switch (dtype.code()) {
-    case DTypeCode::kFloat64:
-      return 0x1p-52;
-    case DTypeCode::kFloat32:
-      return 0x1p-23;
-    case DTypeCode::kFloat16:
-      return 0x1p-10;
-    case DTypeCode::kBFloat16:
-      return 0x1p-7;
-    case DTypeCode::kFloat8E4M3:
-      return 0x1p-3;
-    case DTypeCode::kFloat8E5M2:
-      return 0x1p-2;
-    default:
-      return 0;
-  }
-}
-
 // The numbers that the bytes of an 8-bit float stand for.
 std::array<double, 256> ByteValues(DType dtype) {
   std::array<double, 256> values;
@@ -180,21 +155,16 @@ std::array<double, 256> ByteValues(DType dtype) {
 template <typename Use>
 auto WithFloats(DType dtype, Use use) {
   using Bytes = std::span<const uint8_t>;
-  switch (dtype.code()) {
-    case DTypeCode::kFloat64:
-      return use([](Bytes b, int64_t i) { return Load<double>(b, i); });
-    case DTypeCode::kFloat32:
-      return use([](Bytes b, int64_t i) -> double { return Load<float>(b, i); });
-    case DTypeCode::kFloat16:
-      return use([](Bytes b, int64_t i) -> double { return HalfToFloat(Load<uint16_t>(b, i)); });
-    case DTypeCode::kBFloat16:
-      return use(
-          [](Bytes b, int64_t i) -> double { return BFloat16ToFloat(Load<uint16_t>(b, i)); });
-    default: {
-      std::array<double, 256> values = ByteValues(dtype);
-      return use([&](Bytes b, int64_t i) { return values[b[static_cast<size_t>(i)]]; });
-    }
+  if (dtype == kFloat64) return use([](Bytes b, int64_t i) { return Load<double>(b, i); });
+  if (dtype == kFloat32) return use([](Bytes b, int64_t i) -> double { return Load<float>(b, i); });
+  if (dtype == kFloat16) {
+    return use([](Bytes b, int64_t i) -> double { return HalfToFloat(Load<uint16_t>(b, i)); });
   }
+  if (dtype == DTypeCode::kBFloat16) {
+    return use([](Bytes b, int64_t i) -> double { return BFloat16ToFloat(Load<uint16_t>(b, i)); });
+  }
+  std::array<double, 256> values = ByteValues(dtype);
+  return use([&](Bytes b, int64_t i) { return values[b[static_cast<size_t>(i)]]; });
 }
 
 double LargestOf(DType dtype, std::span<const uint8_t> bytes) {
@@ -222,7 +192,7 @@ double ErrorOf(double want, double got, double bound) {
 
 ResultError CompareFloats(const ExpectedResult& expected, std::span<const uint8_t> got,
                           const ErrorBound& bound) {
-  double own = EpsilonOf(expected.dtype);
+  double own = Epsilon(expected.dtype);
   double epsilon = std::max(bound.epsilon, own);
   double absolute = 16 * std::sqrt(std::max(bound.terms, 1.0)) * epsilon * expected.largest;
   return WithFloats(expected.dtype, [&](auto load) {

@@ -145,9 +145,15 @@ class Server {
         return Bind(frame.payload);
       case FrameKind::kRunNetwork:
         return RunTheNetwork(frame.payload);
-      default:
-        return UnexpectedFrame(frame.kind, "a task, a candidate or a network");
+      case FrameKind::kHello:
+      case FrameKind::kReady:
+      case FrameKind::kMeasured:
+      case FrameKind::kFailed:
+      case FrameKind::kDone:
+      case FrameKind::kRan:
+        break;
     }
+    return UnexpectedFrame(frame.kind, "a task, a candidate or a network");
   }
 
  private:

@@ -1,34 +1,11 @@
 #include "search/candidate/result_bound.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "ir/expr/visitor.h"
+#include "support/storage_types.h"
 
 namespace tcc {
-namespace {
-
-// The distance from 1 to the next larger number of a float type; 0 for other types.
-double Epsilon(DType dtype) {
-  switch (dtype.code()) {
-    case DTypeCode::kFloat64:
-      return std::ldexp(1, -52);
-    case DTypeCode::kFloat32:
-      return std::ldexp(1, -23);
-    case DTypeCode::kFloat16:
-      return std::ldexp(1, -10);
-    case DTypeCode::kBFloat16:
-      return std::ldexp(1, -7);
-    case DTypeCode::kFloat8E4M3:
-      return std::ldexp(1, -3);
-    case DTypeCode::kFloat8E5M2:
-      return std::ldexp(1, -2);
-    default:
-      return 0;
-  }
-}
-
-}  // namespace
 
 double TermsOf(const Function& fn) {
   double most = 1;
