@@ -41,6 +41,18 @@ bool IsPlainText(std::string_view text) {
   return true;
 }
 
+std::string WithValidUtf8(std::string_view text) {
+  constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD
+  std::string valid;
+  valid.reserve(text.size());
+  while (!text.empty()) {
+    size_t length = SequenceLength(text);
+    valid += length == 0 ? kReplacement : text.substr(0, length);
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  return valid;
+}
+
 std::string Printable(std::string_view text) {
   std::string shown;
   for (char c : text) {

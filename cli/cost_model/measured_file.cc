@@ -1,9 +1,9 @@
 #include "cli/cost_model/measured_file.h"
 
+#include <fmt/ranges.h>
 #include <lzma.h>
 #include <zstd.h>
 
-#include <cmath>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -16,6 +16,7 @@
 #include "runtime/measure/measurement.h"
 #include "search/database/database_rows.h"
 #include "support/file.h"
+#include "support/json_fields.h"
 #include "support/sha256.h"
 #include "support/status.h"
 
@@ -80,83 +81,24 @@ StatusOr<std::string> ReadCompressedText(const std::string& path) {
 
 using nlohmann::json;
 
-// Gives the values of a line's fields, or errors that name them.
-class Fields {
- public:
-  explicit Fields(const json& object) : object_(object) {}
-
-  bool Has(const char* name) const { return object_.contains(name); }
-
-  StatusOr<std::string> Text(const char* name) const {
-    TCC_ASSIGN_OR_RETURN(const json* value, Find(name));
-    if (value->is_string()) return value->get<std::string>();
-    return WrongType(name, "a text", *value);
+// Returns the sizes of a schedule: {"mm.i.1": 4} or ["mm.i.1=4"].
+StatusOr<Decisions> SizesIn(const JsonFields& fields, const char* name) {
+  const std::string field = fmt::format("field '{}'", name);
+  const json* value = fields.Find(name);
+  if (value && !value->is_structured()) return JsonFields::Unexpected(name, "sizes", *value);
+  if (!value || value->is_array()) {
+    TCC_ASSIGN_OR_RETURN(std::vector<std::string> words, fields.Texts(name));
+    StatusOr<Decisions> parsed = ParseDecisions(fmt::format("{}", fmt::join(words, " ")));
+    return parsed.ok() ? parsed : Annotate(parsed.status(), field);
   }
-  StatusOr<double> Number(const char* name) const {
-    TCC_ASSIGN_OR_RETURN(const json* value, Find(name));
-    if (value->is_number()) return value->get<double>();
-    return WrongType(name, "a number", *value);
+  Decisions sizes;
+  for (const auto& size : value->items()) {
+    StatusOr<int64_t> chosen = JsonFields(*value).Whole(size.key());
+    if (!chosen.ok()) return Annotate(chosen.status(), field);
+    sizes[size.key()] = *chosen;
   }
-  StatusOr<bool> Bool(const char* name) const {
-    TCC_ASSIGN_OR_RETURN(const json* value, Find(name));
-    if (value->is_boolean()) return value->get<bool>();
-    return WrongType(name, "true or false", *value);
-  }
-  StatusOr<int64_t> Whole(const char* name) const {
-    TCC_ASSIGN_OR_RETURN(const json* value, Find(name));
-    if (IsWhole(*value)) return value->get<int64_t>();
-    return WrongType(name, "a whole number", *value);
-  }
-  // 0 or more, and finite.
-  StatusOr<double> ShareOr(const char* name, double other) const {
-    TCC_ASSIGN_OR_RETURN(double value, Has(name) ? Number(name) : StatusOr<double>(other));
-    if (std::isfinite(value) && value >= 0) return value;
-    return InvalidInput("field '{}': expected 0 or more, got {}", name, value);
-  }
-  StatusOr<std::string> TextOr(const char* name, const std::string& other) const {
-    return Has(name) ? Text(name) : StatusOr<std::string>(other);
-  }
-
-  // {"mm.i.1": 4} or ["mm.i.1=4"].
-  StatusOr<Decisions> Sizes(const char* name) const {
-    TCC_ASSIGN_OR_RETURN(const json* value, Find(name));
-    Decisions sizes;
-    if (value->is_array()) {
-      std::string words;
-      for (const json& word : *value) {
-        if (!word.is_string()) return WrongType(name, "texts", word);
-        words += word.get<std::string>() + " ";
-      }
-      if (!words.empty()) words.pop_back();
-      StatusOr<Decisions> parsed = ParseDecisions(words);
-      if (parsed.ok()) return parsed;
-      return InvalidInput("field '{}': {}", name, Message(parsed.status()));
-    }
-    if (!value->is_object()) return WrongType(name, "sizes", *value);
-    for (const auto& [size, chosen] : value->items()) {
-      if (!IsWhole(chosen)) return WrongType(name, "whole numbers", chosen);
-      sizes[size] = chosen.get<int64_t>();
-    }
-    return sizes;
-  }
-
- private:
-  static bool IsWhole(const json& value) {
-    if (value.is_number_unsigned()) return value.get<uint64_t>() <= INT64_MAX;
-    return value.is_number_integer();
-  }
-  StatusOr<const json*> Find(const char* name) const {
-    auto found = object_.find(name);
-    if (found == object_.end()) return InvalidInput("expected a field '{}'", name);
-    return &*found;
-  }
-  static Status WrongType(const char* name, const char* expected, const json& value) {
-    return InvalidInput("field '{}': expected {}, got {}", name, expected,
-                        value.dump().substr(0, 40));
-  }
-
-  const json& object_;
-};
+  return sizes;
+}
 
 // Reads the lines of one file.
 class MeasurementReader {
@@ -166,7 +108,7 @@ class MeasurementReader {
   Status ReadLine(std::string_view line) {
     json object = json::parse(line, nullptr, false);
     if (!object.is_object()) return InvalidInput("expected a JSON object");
-    Fields fields(object);
+    JsonFields fields(object);
     if (fields.Has("trace") || fields.Has("status")) return ReadMeasurement(fields);
     if (fields.Has("function")) {
       is_export_ = true;
@@ -202,7 +144,7 @@ class MeasurementReader {
   }
 
  private:
-  Status ReadMeasurement(const Fields& fields) {
+  Status ReadMeasurement(const JsonFields& fields) {
     ++records_;
     TCC_ASSIGN_OR_RETURN(std::string status, fields.Text("status"));
     std::optional<MeasureStatus> known = FindMeasureStatus(status);
@@ -237,10 +179,10 @@ class MeasurementReader {
     return place->second;
   }
 
-  Status ReadCandidate(const Fields& fields, MeasuredRecord& record) {
+  Status ReadCandidate(const JsonFields& fields, MeasuredRecord& record) {
     TCC_ASSIGN_OR_RETURN(record.fn, fields.Text("fn"));
     TCC_ASSIGN_OR_RETURN(record.trace, fields.Text("trace"));
-    TCC_ASSIGN_OR_RETURN(record.set, fields.Sizes("set"));
+    TCC_ASSIGN_OR_RETURN(record.set, SizesIn(fields, "set"));
     if (!fields.Has("workload")) {
       record.task = KeyOf(record.fn);
       TCC_ASSIGN_OR_RETURN(record.name, fields.TextOr("kernel", ""));
@@ -257,13 +199,13 @@ class MeasurementReader {
     return OkStatus();
   }
 
-  static Status ReadTime(const Fields& fields, MeasuredRecord& record) {
+  static Status ReadTime(const JsonFields& fields, MeasuredRecord& record) {
     TCC_ASSIGN_OR_RETURN(record.seconds, fields.Number("seconds"));
-    if (!std::isfinite(record.seconds) || record.seconds <= 0) {
+    if (record.seconds <= 0) {
       return InvalidInput("field 'seconds': expected more than 0, got {}", record.seconds);
     }
-    TCC_ASSIGN_OR_RETURN(double spread, fields.ShareOr("spread", kUsualNoise));
-    TCC_ASSIGN_OR_RETURN(record.noise, fields.ShareOr("noise", std::max(spread, kUsualNoise)));
+    TCC_ASSIGN_OR_RETURN(double spread, fields.AmountOr("spread", kUsualNoise));
+    TCC_ASSIGN_OR_RETURN(record.noise, fields.AmountOr("noise", std::max(spread, kUsualNoise)));
     TCC_ASSIGN_OR_RETURN(int64_t threads, fields.Whole("threads"));
     if (threads < 1 || threads > kMaxThreads) {
       return InvalidInput("field 'threads': expected 1 to {}, got {}", kMaxThreads, threads);

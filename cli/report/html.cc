@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "cli/report/utf8_text.h"
+#include "support/printable.h"
 
 namespace tcc {
 namespace {

@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "cli/report/json_fields.h"
-#include "cli/report/utf8_text.h"
 #include "runtime/measure/measurement.h"
 #include "support/file.h"
+#include "support/json_fields.h"
+#include "support/printable.h"
 
 namespace tcc {
 namespace {
@@ -77,35 +77,52 @@ StatusOr<std::string> ReadText(const std::string& path) {
       std::string_view(reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size()));
 }
 
+// Returns a time, ratio or rate, 0 by default. It is 0 or within bounds, so that quotients and sums
+// of such figures are finite.
+StatusOr<double> FigureIn(const JsonFields& fields, const char* name) {
+  constexpr double kMin = 1e-18, kMax = 1e24;
+  TCC_ASSIGN_OR_RETURN(double figure, fields.AmountOr(name, 0));
+  if (figure == 0 || (figure >= kMin && figure <= kMax)) return figure;
+  return InvalidInput("field '{}': expected 0 or a number from {:g} to {:g}, got {}", name, kMin,
+                      kMax, figure);
+}
+
+constexpr int64_t kMaxCount = int64_t{1} << 53;
+
+// Returns a whole number from 0 to kMaxCount, 0 by default.
+StatusOr<int64_t> CountIn(const JsonFields& fields, const std::string& name) {
+  return fields.Has(name) ? fields.Count(name, kMaxCount) : StatusOr<int64_t>(0);
+}
+
 StatusOr<RunTask> TaskOf(const JsonFields& fields) {
   RunTask task;
-  TCC_ASSIGN_OR_RETURN(task.name, fields.RequiredText("name"));
-  TCC_ASSIGN_OR_RETURN(task.runs, fields.Figure("runs"));
-  TCC_ASSIGN_OR_RETURN(task.constructed_seconds, fields.Figure("constructed_seconds"));
-  TCC_ASSIGN_OR_RETURN(task.best_seconds, fields.Figure("best_seconds"));
-  TCC_ASSIGN_OR_RETURN(task.best_searcher, fields.Text("best_searcher"));
-  TCC_ASSIGN_OR_RETURN(task.in_place_ratio, fields.Figure("in_place_ratio"));
-  TCC_ASSIGN_OR_RETURN(task.winner, fields.Text("winner"));
-  TCC_ASSIGN_OR_RETURN(task.trials, fields.Count("trials"));
-  TCC_ASSIGN_OR_RETURN(task.problem, fields.Text("problem"));
-  TCC_ASSIGN_OR_RETURN(task.flops, fields.Figure("flops"));
-  TCC_ASSIGN_OR_RETURN(task.moved_bytes, fields.Figure("moved_bytes"));
-  TCC_ASSIGN_OR_RETURN(task.constructed_schedule, fields.Text("constructed_schedule"));
-  TCC_ASSIGN_OR_RETURN(task.best_schedule, fields.Text("best_schedule"));
+  TCC_ASSIGN_OR_RETURN(task.name, fields.Text("name"));
+  TCC_ASSIGN_OR_RETURN(task.runs, FigureIn(fields, "runs"));
+  TCC_ASSIGN_OR_RETURN(task.constructed_seconds, FigureIn(fields, "constructed_seconds"));
+  TCC_ASSIGN_OR_RETURN(task.best_seconds, FigureIn(fields, "best_seconds"));
+  TCC_ASSIGN_OR_RETURN(task.best_searcher, fields.TextOr("best_searcher", ""));
+  TCC_ASSIGN_OR_RETURN(task.in_place_ratio, FigureIn(fields, "in_place_ratio"));
+  TCC_ASSIGN_OR_RETURN(task.winner, fields.TextOr("winner", ""));
+  TCC_ASSIGN_OR_RETURN(task.trials, CountIn(fields, "trials"));
+  TCC_ASSIGN_OR_RETURN(task.problem, fields.TextOr("problem", ""));
+  TCC_ASSIGN_OR_RETURN(task.flops, FigureIn(fields, "flops"));
+  TCC_ASSIGN_OR_RETURN(task.moved_bytes, FigureIn(fields, "moved_bytes"));
+  TCC_ASSIGN_OR_RETURN(task.constructed_schedule, fields.TextOr("constructed_schedule", ""));
+  TCC_ASSIGN_OR_RETURN(task.best_schedule, fields.TextOr("best_schedule", ""));
   return task;
 }
 
 // Checks counts that the page does not show: a file with a wrong one is broken.
 Status CheckCounts(const Json& object) {
   JsonFields fields(object);
-  TCC_RETURN_IF_ERROR(fields.Count("trials").status());
-  TCC_RETURN_IF_ERROR(fields.Count("copied").status());
+  TCC_RETURN_IF_ERROR(CountIn(fields, "trials").status());
+  TCC_RETURN_IF_ERROR(CountIn(fields, "copied").status());
   auto statuses = object.find("statuses");
   if (statuses == object.end()) return OkStatus();
   if (!statuses->is_object()) return InvalidInput("field 'statuses': expected an object");
   JsonFields counts(*statuses);
   for (const auto& entry : statuses->items()) {
-    Status counted = counts.Count(entry.key().c_str()).status();
+    Status counted = CountIn(counts, entry.key()).status();
     if (!counted.ok()) return Annotate(counted, "field 'statuses'");
   }
   return OkStatus();
@@ -118,9 +135,9 @@ class RunReader {
     Json object = Json::parse(text, nullptr, false);
     if (!object.is_object()) return InvalidInput("expected a JSON object");
     JsonFields fields(object);
-    TCC_ASSIGN_OR_RETURN(run_.state, fields.RequiredWord("state", kStates));
-    TCC_ASSIGN_OR_RETURN(run_.message, fields.Text("message"));
-    TCC_ASSIGN_OR_RETURN(run_.elapsed_seconds, fields.Figure("elapsed_seconds"));
+    TCC_ASSIGN_OR_RETURN(run_.state, fields.Word("state", kStates));
+    TCC_ASSIGN_OR_RETURN(run_.message, fields.TextOr("message", ""));
+    TCC_ASSIGN_OR_RETURN(run_.elapsed_seconds, FigureIn(fields, "elapsed_seconds"));
     TCC_RETURN_IF_ERROR(ReadFacts(object));
     TCC_RETURN_IF_ERROR(CheckCounts(object));
     TCC_RETURN_IF_ERROR(ReadNetwork(object));
@@ -131,13 +148,13 @@ class RunReader {
     Json object = Json::parse(line, nullptr, false);
     if (!object.is_object()) return InvalidInput("expected a JSON object");
     JsonFields fields(object);
-    TCC_ASSIGN_OR_RETURN(std::string kind, fields.RequiredText("kind"));
-    TCC_ASSIGN_OR_RETURN(double at, fields.Figure("seconds"));
+    TCC_ASSIGN_OR_RETURN(std::string kind, fields.Text("kind"));
+    TCC_ASSIGN_OR_RETURN(double at, FigureIn(fields, "seconds"));
     run_.elapsed_seconds = std::max(run_.elapsed_seconds, at);
     if (kind == "trial") return ReadTrial(fields, at);
-    if (kind == "end") return fields.RequiredWord("state", kStates).status();
+    if (kind == "end") return fields.Word("state", kStates).status();
     if (kind != "warning") return OkStatus();
-    TCC_ASSIGN_OR_RETURN(std::string message, fields.Text("message"));
+    TCC_ASSIGN_OR_RETURN(std::string message, fields.TextOr("message", ""));
     run_.warnings.push_back(std::move(message));
     return OkStatus();
   }
@@ -165,8 +182,8 @@ class RunReader {
     if (network == object.end()) return OkStatus();
     if (!network->is_object()) return InvalidInput("field 'network': expected an object");
     JsonFields fields(*network);
-    TCC_ASSIGN_OR_RETURN(run_.network_constructed_seconds, fields.Figure("constructed_seconds"));
-    TCC_ASSIGN_OR_RETURN(run_.network_best_seconds, fields.Figure("best_seconds"));
+    TCC_ASSIGN_OR_RETURN(run_.network_constructed_seconds, FigureIn(fields, "constructed_seconds"));
+    TCC_ASSIGN_OR_RETURN(run_.network_best_seconds, FigureIn(fields, "best_seconds"));
     return OkStatus();
   }
 
@@ -190,14 +207,14 @@ class RunReader {
     RunTrial trial;
     trial.at = at;
     TCC_RETURN_IF_ERROR(CountTrial(fields));
-    TCC_ASSIGN_OR_RETURN(std::string name, fields.RequiredText("task"));
-    TCC_ASSIGN_OR_RETURN(trial.searcher, fields.RequiredText("searcher"));
-    TCC_ASSIGN_OR_RETURN(trial.status, fields.RequiredWord("status", statuses_));
-    TCC_ASSIGN_OR_RETURN(trial.message, fields.Text("message"));
-    TCC_ASSIGN_OR_RETURN(trial.measured_seconds, fields.Figure("measured_seconds"));
-    TCC_ASSIGN_OR_RETURN(trial.best_seconds, fields.Figure("best_seconds"));
-    TCC_ASSIGN_OR_RETURN(trial.constructed_seconds, fields.Figure("constructed_seconds"));
-    TCC_ASSIGN_OR_RETURN(trial.fma_gflops, fields.Figure("fma_gflops"));
+    TCC_ASSIGN_OR_RETURN(std::string name, fields.Text("task"));
+    TCC_ASSIGN_OR_RETURN(trial.searcher, fields.Text("searcher"));
+    TCC_ASSIGN_OR_RETURN(trial.status, fields.Word("status", statuses_));
+    TCC_ASSIGN_OR_RETURN(trial.message, fields.TextOr("message", ""));
+    TCC_ASSIGN_OR_RETURN(trial.measured_seconds, FigureIn(fields, "measured_seconds"));
+    TCC_ASSIGN_OR_RETURN(trial.best_seconds, FigureIn(fields, "best_seconds"));
+    TCC_ASSIGN_OR_RETURN(trial.constructed_seconds, FigureIn(fields, "constructed_seconds"));
+    TCC_ASSIGN_OR_RETURN(trial.fma_gflops, FigureIn(fields, "fma_gflops"));
     run_.fma_gflops = std::max(run_.fma_gflops, trial.fma_gflops);
     trial.task = TaskNamed(name);
     if (!run_.has_result) Follow(trial);
@@ -207,7 +224,7 @@ class RunReader {
 
   // Checks the number of a trial: numbers rise from 1.
   Status CountTrial(const JsonFields& fields) {
-    TCC_ASSIGN_OR_RETURN(int64_t number, fields.RequiredCount("trials"));
+    TCC_ASSIGN_OR_RETURN(int64_t number, fields.Count("trials", kMaxCount));
     if (number <= last_number_) {
       return InvalidInput("field 'trials': expected {} or more after trial {}, got {}",
                           last_number_ + 1, last_number_, number);

@@ -1,6 +1,12 @@
 #include "search/database/database_text.h"
 
+#include <absl/strings/str_split.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -11,31 +17,62 @@
 #include "ir/text/parser.h"
 #include "ir/text/printer.h"
 #include "search/database/database_rows.h"
-#include "search/database/json_line.h"
 #include "search/database/schema.h"
+#include "support/json_fields.h"
+#include "support/printable.h"
 #include "support/sha256.h"
 
 namespace tcc {
 namespace {
+
+using Line = nlohmann::ordered_json;
 
 // Operands come from memory that is not in the caches, as in a network.
 bool IsCold(const std::string& policy) {
   return policy == "rotate-64M" || policy == "in-place";
 }
 
-std::vector<std::string> Words(const std::string& text) {
-  std::vector<std::string> words;
-  for (size_t at = 0; at < text.size();) {
-    size_t end = std::min(text.find(' ', at), text.size());
-    words.push_back(text.substr(at, end - at));
-    at = end + 1;
+std::string StringText(const std::string& text) {
+  std::string json = "\"";
+  for (char c : WithValidUtf8(text)) {
+    if (c == '"' || c == '\\') {
+      json += {'\\', c};
+    } else if (c == '\n') {
+      json += "\\n";
+    } else if ((c >= 0 && c < 0x20) || c == 0x7f) {
+      json += fmt::format("\\u{:04x}", static_cast<int>(c));
+    } else {
+      json += c;
+    }
   }
-  return words;
+  return json + "\"";
+}
+
+// Returns a value as the export has it. Doubles have the fewest digits that are read back exactly,
+// which nlohmann's dump() does not promise.
+std::string ValueText(const Line& value) {
+  if (value.is_string()) return StringText(value.get<std::string>());
+  if (value.is_number_float()) {
+    auto number = value.get<double>();
+    return fmt::format("{}", std::isfinite(number) ? number : std::numeric_limits<double>::max());
+  }
+  if (!value.is_array()) return value.dump();
+  std::string texts;
+  for (const Line& text : value) texts += (texts.empty() ? "" : ", ") + ValueText(text);
+  return "[" + texts + "]";
+}
+
+std::string LineText(const Line& line) {
+  std::string fields;
+  for (const auto& [name, value] : line.items()) {
+    fields += fmt::format("{}\"{}\": {}", fields.empty() ? "" : ", ", name, ValueText(value));
+  }
+  return "{" + fields + "}\n";
 }
 
 Status ExportVariants(SqliteConnection& connection, std::string& text) {
   return connection.Query("SELECT key, text FROM variant ORDER BY key", {}, [&](const SqlRow& row) {
-    text += JsonObject().Add("function", row.Text(0)).Add("text", row.Text(1)).line();
+    text += LineText({{"function", row.Text(0)}, {"text", row.Text(1)}});
     return OkStatus();
   });
 }
@@ -44,11 +81,12 @@ Status ExportWorkloads(SqliteConnection& connection, std::string& text) {
   const char* query =
       "SELECT key, name, first_variant, flops, moved_bytes FROM workload ORDER BY key";
   return connection.Query(query, {}, [&](const SqlRow& row) {
-    JsonObject line;
-    line.Add("workload", row.Text(0)).Add("name", row.Text(1));
-    line.Add("first", row.Text(2)).Add("flops", row.Real(3));
-    if (!row.IsNull(4)) line.Add("moved_bytes", row.Int(4));
-    text += line.line();
+    Line line = {{"workload", row.Text(0)},
+                 {"name", row.Text(1)},
+                 {"first", row.Text(2)},
+                 {"flops", row.Real(3)}};
+    if (!row.IsNull(4)) line["moved_bytes"] = row.Int(4);
+    text += LineText(line);
     return OkStatus();
   });
 }
@@ -60,21 +98,33 @@ constexpr int kRecordColumnCount = 10;
 
 std::string RecordLine(const SqlRow& row, const Measurement& measured,
                        const Environment& environment) {
-  JsonObject line;
-  line.Add("fn", row.Text(0)).Add("workload", row.Text(1)).Add("rules", row.Text(2));
-  line.Add("trace", row.Text(3)).Add("set", Words(row.Text(4)));
-  if (!row.IsNull(5)) line.Add("lowered", row.Text(5));
-  line.Add("status", std::string(NameOf(measured.status)));
-  if (measured.seconds != 0) line.Add("seconds", measured.seconds);
-  line.Add("spread", measured.spread).Add("calls", measured.calls).Add("error", measured.error);
-  line.Add("canary", measured.canary).Add("message", measured.message);
-  line.Add("build_seconds", row.Real(9)).Add("searcher", row.Text(8));
-  line.Add("series", row.Int(6)).Add("at", row.Int(7));
-  line.Add("target", environment.target).Add("device", environment.device);
-  line.Add("threads", int64_t{environment.threads}).Add("measurer", environment.measurer);
-  line.Add("policy", environment.policy).Add("cold", IsCold(environment.policy));
-  line.Add("tcc", environment.tcc).Add("compilers", environment.compilers);
-  return line.line();
+  std::vector<std::string> set = absl::StrSplit(row.Text(4), ' ', absl::SkipEmpty());
+  Line line = {{"fn", row.Text(0)},
+               {"workload", row.Text(1)},
+               {"rules", row.Text(2)},
+               {"trace", row.Text(3)},
+               {"set", set}};
+  if (!row.IsNull(5)) line["lowered"] = row.Text(5);
+  line["status"] = NameOf(measured.status);
+  if (measured.seconds != 0) line["seconds"] = measured.seconds;
+  line.update({{"spread", measured.spread},
+               {"calls", measured.calls},
+               {"error", measured.error},
+               {"canary", measured.canary},
+               {"message", measured.message},
+               {"build_seconds", row.Real(9)},
+               {"searcher", row.Text(8)},
+               {"series", row.Int(6)},
+               {"at", row.Int(7)},
+               {"target", environment.target},
+               {"device", environment.device},
+               {"threads", environment.threads},
+               {"measurer", environment.measurer},
+               {"policy", environment.policy},
+               {"cold", IsCold(environment.policy)},
+               {"tcc", environment.tcc},
+               {"compilers", environment.compilers}});
+  return LineText(line);
 }
 
 Status ExportRecords(SqliteConnection& connection, std::string& text, int64_t& records) {
@@ -93,19 +143,38 @@ Status ExportRecords(SqliteConnection& connection, std::string& text, int64_t& r
   });
 }
 
-StatusOr<double> FigureIn(const JsonLineFields& fields, const std::string& name) {
-  TCC_ASSIGN_OR_RETURN(double value, fields.Real(name));
-  if (value < 0) return InvalidInput("field '{}' is {}; expected no less than 0", name, value);
-  return value;
+// Parses a line of texts, numbers, bools and arrays of texts. Errors name the column or the field.
+StatusOr<nlohmann::json> ParseLine(absl::string_view line) {
+  using Json = nlohmann::json;
+  using Event = Json::parse_event_t;
+  std::set<std::string> names;
+  std::string name, fault;
+  auto check = [&](int depth, Event event, const Json& value) {
+    if (event == Event::key) {
+      name = value.get<std::string>();
+      if (!names.insert(name).second) fault = "a name that comes once";
+    }
+    bool nested =
+        (event == Event::object_start && depth > 0) || (event == Event::array_start && depth > 1);
+    if (nested) fault = "no objects and arrays within";
+    return fault.empty();
+  };
+  Json object;
+  try {
+    object = Json::parse(line, check);
+  } catch (const Json::parse_error& error) {
+    std::string came(line.substr(std::min(error.byte - 1, line.size()), 1));
+    return InvalidInput("column {}: expected a JSON object, got {}", error.byte,
+                        came.empty() ? "the end" : StringText(came));
+  } catch (const Json::out_of_range&) {
+    return InvalidInput("field '{}': expected a number that a double can hold", name);
+  }
+  if (!fault.empty()) return InvalidInput("field '{}': expected {}", name, fault);
+  if (!object.is_object()) return InvalidInput("expected a JSON object");
+  return object;
 }
 
-StatusOr<int64_t> CountIn(const JsonLineFields& fields, const std::string& name, int64_t most) {
-  TCC_ASSIGN_OR_RETURN(int64_t value, fields.Int(name));
-  if (value >= 0 && value <= most) return value;
-  return InvalidInput("field '{}' is {}; expected 0 to {}", name, value, most);
-}
-
-StatusOr<Measurement> MeasurementIn(const JsonLineFields& fields) {
+StatusOr<Measurement> MeasurementIn(const JsonFields& fields) {
   Measurement measured;
   TCC_ASSIGN_OR_RETURN(std::string name, fields.Text("status"));
   std::optional<MeasureStatus> status = FindMeasureStatus(name);
@@ -113,20 +182,20 @@ StatusOr<Measurement> MeasurementIn(const JsonLineFields& fields) {
   measured.status = *status;
   bool timed = *status == MeasureStatus::kOk || fields.Has("seconds");
   if (timed) {
-    TCC_ASSIGN_OR_RETURN(measured.seconds, fields.Real("seconds"));
+    TCC_ASSIGN_OR_RETURN(measured.seconds, fields.Number("seconds"));
   }
   if (timed && measured.seconds <= 0) {
     return InvalidInput("field 'seconds' is {}; expected more than 0", measured.seconds);
   }
-  TCC_ASSIGN_OR_RETURN(measured.spread, FigureIn(fields, "spread"));
-  TCC_ASSIGN_OR_RETURN(measured.calls, CountIn(fields, "calls", INT64_MAX));
-  TCC_ASSIGN_OR_RETURN(measured.error, FigureIn(fields, "error"));
-  TCC_ASSIGN_OR_RETURN(measured.canary, FigureIn(fields, "canary"));
+  TCC_ASSIGN_OR_RETURN(measured.spread, fields.Amount("spread"));
+  TCC_ASSIGN_OR_RETURN(measured.calls, fields.Count("calls"));
+  TCC_ASSIGN_OR_RETURN(measured.error, fields.Amount("error"));
+  TCC_ASSIGN_OR_RETURN(measured.canary, fields.Amount("canary"));
   TCC_ASSIGN_OR_RETURN(measured.message, fields.Text("message"));
   return measured;
 }
 
-StatusOr<Environment> EnvironmentIn(const JsonLineFields& fields,
+StatusOr<Environment> EnvironmentIn(const JsonFields& fields,
                                     const DatabaseImportOptions& options) {
   constexpr int kMaxThreads = 1 << 20;
   Environment environment;
@@ -136,7 +205,7 @@ StatusOr<Environment> EnvironmentIn(const JsonLineFields& fields,
   TCC_ASSIGN_OR_RETURN(environment.measurer, fields.Text("measurer"));
   TCC_ASSIGN_OR_RETURN(environment.policy, fields.Text("policy"));
   TCC_ASSIGN_OR_RETURN(environment.compilers, fields.Text("compilers"));
-  TCC_ASSIGN_OR_RETURN(int64_t threads, CountIn(fields, "threads", kMaxThreads));
+  TCC_ASSIGN_OR_RETURN(int64_t threads, fields.Count("threads", kMaxThreads));
   environment.threads = static_cast<int>(threads);
   if (!options.keep_measurer && !environment.measurer.starts_with(kImportPrefix)) {
     environment.measurer.insert(0, kImportPrefix);
@@ -144,7 +213,7 @@ StatusOr<Environment> EnvironmentIn(const JsonLineFields& fields,
   return environment;
 }
 
-StatusOr<StoredTrial> TrialIn(const JsonLineFields& fields) {
+StatusOr<StoredTrial> TrialIn(const JsonFields& fields) {
   StoredTrial trial;
   TCC_ASSIGN_OR_RETURN(trial.variant_key, fields.Text("fn"));
   TCC_ASSIGN_OR_RETURN(trial.rules, fields.Text("rules"));
@@ -153,19 +222,18 @@ StatusOr<StoredTrial> TrialIn(const JsonLineFields& fields) {
   if (!parsed.ok()) return Annotate(parsed.status(), "trace");
   trial.schedule.trace = *std::move(parsed);
   TCC_ASSIGN_OR_RETURN(std::vector<std::string> set, fields.Texts("set"));
-  std::string decisions;
-  for (const std::string& word : set) decisions += (decisions.empty() ? "" : " ") + word;
-  TCC_ASSIGN_OR_RETURN(trial.schedule.decisions, ParseDecisions(decisions));
+  TCC_ASSIGN_OR_RETURN(trial.schedule.decisions,
+                       ParseDecisions(fmt::format("{}", fmt::join(set, " "))));
   if (fields.Has("lowered")) {
     TCC_ASSIGN_OR_RETURN(trial.lowered_key, fields.Text("lowered"));
   }
   TCC_ASSIGN_OR_RETURN(trial.measurement, MeasurementIn(fields));
-  TCC_ASSIGN_OR_RETURN(trial.build_seconds, FigureIn(fields, "build_seconds"));
+  TCC_ASSIGN_OR_RETURN(trial.build_seconds, fields.Amount("build_seconds"));
   TCC_ASSIGN_OR_RETURN(trial.searcher, fields.Text("searcher"));
   return trial;
 }
 
-Status ImportVariant(SqliteConnection& connection, const JsonLineFields& fields,
+Status ImportVariant(SqliteConnection& connection, const JsonFields& fields,
                      ImportSummary& summary) {
   TCC_ASSIGN_OR_RETURN(std::string key, fields.Text("function"));
   TCC_ASSIGN_OR_RETURN(std::string text, fields.Text("text"));
@@ -179,15 +247,15 @@ Status ImportVariant(SqliteConnection& connection, const JsonLineFields& fields,
   return OkStatus();
 }
 
-Status ImportWorkload(SqliteConnection& connection, const JsonLineFields& fields,
+Status ImportWorkload(SqliteConnection& connection, const JsonFields& fields,
                       ImportSummary& summary) {
   StoredWorkload workload;
   TCC_ASSIGN_OR_RETURN(workload.key, fields.Text("workload"));
   TCC_ASSIGN_OR_RETURN(workload.name, fields.Text("name"));
   TCC_ASSIGN_OR_RETURN(workload.first_variant, fields.Text("first"));
-  TCC_ASSIGN_OR_RETURN(workload.flops, FigureIn(fields, "flops"));
+  TCC_ASSIGN_OR_RETURN(workload.flops, fields.Amount("flops"));
   if (fields.Has("moved_bytes")) {
-    TCC_ASSIGN_OR_RETURN(workload.moved_bytes, CountIn(fields, "moved_bytes", INT64_MAX));
+    TCC_ASSIGN_OR_RETURN(workload.moved_bytes, fields.Count("moved_bytes"));
   }
   for (const std::string& key : {workload.key, workload.first_variant}) {
     TCC_ASSIGN_OR_RETURN(std::optional<int64_t> known,
@@ -216,7 +284,7 @@ StatusOr<Compared> ComparedIn(SqliteConnection& connection) {
 }
 
 // A comparison is one whole: where there is one already, the import's is left out.
-Status ImportRecord(SqliteConnection& connection, const JsonLineFields& fields,
+Status ImportRecord(SqliteConnection& connection, const JsonFields& fields,
                     const DatabaseImportOptions& options, const Compared& compared,
                     ImportSummary& summary) {
   TCC_ASSIGN_OR_RETURN(StoredTrial trial, TrialIn(fields));
@@ -225,8 +293,8 @@ Status ImportRecord(SqliteConnection& connection, const JsonLineFields& fields,
   TCC_ASSIGN_OR_RETURN(std::optional<int64_t> workload, FindWorkload(connection, key));
   if (!workload) return InvalidInput("workload '{}' is not in the export", key);
   TrialPlace place{.workload = *workload};
-  TCC_ASSIGN_OR_RETURN(place.series, CountIn(fields, "series", 1));
-  TCC_ASSIGN_OR_RETURN(place.at, CountIn(fields, "at", INT64_MAX));
+  TCC_ASSIGN_OR_RETURN(place.series, fields.Count("series", 1));
+  TCC_ASSIGN_OR_RETURN(place.at, fields.Count("at"));
   TCC_ASSIGN_OR_RETURN(place.environment, InsertEnvironment(connection, environment));
   bool is_left_out =
       place.series == kComparisonSeries && compared.contains({place.workload, place.environment});
@@ -238,36 +306,28 @@ Status ImportRecord(SqliteConnection& connection, const JsonLineFields& fields,
   return OkStatus();
 }
 
-Status ImportLine(SqliteConnection& connection, std::string_view line,
+Status ImportLine(SqliteConnection& connection, absl::string_view line,
                   const DatabaseImportOptions& options, const Compared& compared,
                   ImportSummary& summary) {
-  TCC_ASSIGN_OR_RETURN(JsonLineFields fields, ParseJsonLine(line));
+  TCC_ASSIGN_OR_RETURN(nlohmann::json object, ParseLine(line));
+  JsonFields fields(object);
   if (fields.Has("fn")) return ImportRecord(connection, fields, options, compared, summary);
   if (fields.Has("function")) return ImportVariant(connection, fields, summary);
   if (fields.Has("workload")) return ImportWorkload(connection, fields, summary);
   return InvalidInput("expected a line with 'function', 'workload' or 'fn'");
 }
 
-std::vector<std::string_view> LinesOf(std::string_view text) {
-  std::vector<std::string_view> lines;
-  while (!text.empty()) {
-    size_t end = std::min(text.find('\n'), text.size());
-    lines.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return lines;
-}
-
 // Returns the number of records that the last line tells.
-StatusOr<int64_t> CheckSum(std::string_view text, std::string_view last_line) {
-  TCC_ASSIGN_OR_RETURN(JsonLineFields fields, ParseJsonLine(last_line));
+StatusOr<int64_t> CheckSum(std::string_view text, absl::string_view last_line) {
+  TCC_ASSIGN_OR_RETURN(nlohmann::json object, ParseLine(last_line));
+  JsonFields fields(object);
   TCC_ASSIGN_OR_RETURN(std::string told, fields.Text("sha256"));
   std::string found = ToHex(Sha256(text.substr(0, text.size() - last_line.size() - 1)));
   if (told != found) {
     return InvalidInput("the checksum of the lines before is '{}'; the line says '{}'", found,
                         told);
   }
-  return fields.Int("records");
+  return fields.Whole("records");
 }
 
 }  // namespace
@@ -284,15 +344,16 @@ StatusOr<std::string> ExportText(const Database& database) {
   TCC_RETURN_IF_ERROR(connection.Run("ROLLBACK"));
   if (!status.ok()) return status;
   std::string sum = ToHex(Sha256(text));
-  return text + JsonObject().Add("records", records).Add("sha256", sum).line();
+  return text + LineText({{"records", records}, {"sha256", sum}});
 }
 
 StatusOr<ImportSummary> ImportText(Database& database, const std::string& text,
                                    const DatabaseImportOptions& options) {
-  std::vector<std::string_view> lines = LinesOf(text);
-  if (lines.empty() || text.back() != '\n') {
+  if (!text.ends_with('\n')) {
     return InvalidInput("the export has no whole last line with its checksum");
   }
+  std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
+  lines.pop_back();  // what comes after the last line's end
   StatusOr<int64_t> told = CheckSum(text, lines.back());
   if (!told.ok()) return Annotate(told.status(), fmt::format("line {}", lines.size()));
 

@@ -296,7 +296,7 @@ class Estimate(unittest.TestCase):
         missing = {"field '" + name + "'": {name: None}
                    for name in ["fn", "set", "seconds", "threads", "status"]}
         wrong = {"field 'fn': expected a text, got 3": {"fn": 3},
-                 "field 'trace': expected a text, got [1]": {"trace": [1]},
+                 "field 'trace': expected a text, got an array": {"trace": [1]},
                  "field 'seconds': expected a number, got \"1\"": {"seconds": "1"},
                  "field 'seconds': expected more than 0, got 0": {"seconds": 0},
                  "field 'seconds': expected more than 0, got -1": {"seconds": -1},
@@ -305,7 +305,7 @@ class Estimate(unittest.TestCase):
                  "field 'policy': expected a text, got true": {"policy": True},
                  "field 'kernel': expected a text, got 3": {"kernel": 3},
                  "field 'set': expected sizes, got 4": {"set": 4},
-                 "field 'set': expected whole numbers, got 1.5": {"set": {"mm.i.1": 1.5}},
+                 "field 'set': field 'mm.i.1': expected a whole number, got 1.5": {"set": {"mm.i.1": 1.5}},
                  "field 'set': expected texts, got 4": {"set": [4]},
                  "field 'status': 'odd' is not known": {"status": "odd"}}
         for message, changes in {**missing, **wrong}.items():
@@ -320,7 +320,7 @@ class Estimate(unittest.TestCase):
                               (whole[:-10], "expected a JSON object"),
                               (whole.replace(b"product", b"\xff"), "expected a JSON object"),
                               (b"{}\n", "expected a measurement"),
-                              (lines_of([record(trace=None)]), "expected a field 'trace'"),
+                              (lines_of([record(trace=None)]), "field 'trace' is missing"),
                               (lines_of([record(workload="w")]),
                                "field 'fn': no line before has the function")]:
             with self.subTest(text[:20]):

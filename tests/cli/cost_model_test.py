@@ -143,18 +143,23 @@ class CostModel(CommandTest):
 
     def test_wrong_records_are_refused_by_line(self):
         self.refused_record("expected a JSON object", "nonsense\n")
-        self.refused_record("expected a field 'seconds'",
+        self.refused_record("field 'seconds' is missing",
                             json.dumps(self.plain_record(seconds=None)) + "\n")
         for field, value, message in [("seconds", 0, "expected more than 0"),
                                       ("seconds", "1", "expected a number"),
                                       ("status", "odd", "'odd' is not known"),
                                       ("set", 4, "expected sizes"),
-                                      ("set", {"a": 1.5}, "expected whole numbers"),
+                                      ("set", {"a": 1.5}, "expected a whole number"),
                                       ("threads", 0, "expected 1 to 4096"),
                                       ("fn", 3, "expected a text"),
                                       ("device", 3, "expected a text"),
                                       ("target", True, "expected a text")]:
             self.refused_record(message, json.dumps(self.plain_record(**{field: value})) + "\n")
+
+    def test_a_field_that_is_nested_deeper_than_the_stack_is_refused(self):
+        deep = "[" * 500000 + "]" * 500000
+        self.refused_record("field 'status': expected a text, got an array",
+                            f'{{"status": {deep}}}\n')
 
     def test_a_trace_with_a_size_of_a_huge_range_is_predicted(self):
         trace = "tile huge 1 1099511627776\n" + self.plain_record()["trace"]

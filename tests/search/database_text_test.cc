@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "search/database/database_report.h"
-#include "search/database/json_line.h"
 #include "search/database/sqlite.h"
 #include "support/sha256.h"
 #include "tests/search/sample_database.h"
@@ -16,7 +15,8 @@ namespace {
 
 // The lines with a checksum that holds.
 std::string Sealed(const std::string& lines, int64_t records) {
-  return lines + JsonObject().Add("records", records).Add("sha256", ToHex(Sha256(lines))).line();
+  return lines +
+         fmt::format("{{\"records\": {}, \"sha256\": \"{}\"}}\n", records, ToHex(Sha256(lines)));
 }
 
 std::string WithoutLastLine(const std::string& text) {
@@ -87,6 +87,20 @@ TEST_CASE("an export rebuilds a database to the byte of its export", "[search][d
   CHECK(ExportOf(copy) == text);
 }
 
+TEST_CASE("an export has the texts and numbers that earlier versions wrote", "[search][database]") {
+  DatabaseFolder folder;
+  Database database = OpenToWrite(folder / "f.db");
+  FillWithEverything(database);
+  std::string text = ExportOf(database);
+  for (const char* part :
+       {R"("name": "quotes \" and \\, a tab \u0009, ä and 🙂", "first": ")",
+        R"("status": "ok", "seconds": 0.3333333333333333, "spread": )", R"("seconds": 1e-09, )",
+        R"("error": 1.7976931348623157e+308, )", R"("message": "signal\n11", )"}) {
+    INFO(part);
+    CHECK(text.find(part) != std::string::npos);
+  }
+}
+
 TEST_CASE("imported records count where nothing was measured here", "[search][database]") {
   DatabaseFolder folder;
   Database database = OpenToWrite(MakeDatabase(folder / "f.db"));
@@ -146,11 +160,13 @@ TEST_CASE("a hostile import is refused by its line and leaves nothing", "[search
   check_line("\"seconds\": 0.001, ", "", "line 4: field 'seconds' is missing");
   check_line("\"status\": \"ok\"", "\"status\": \"great\"", "line 3: status 'great'");
   check_line("\"series\": 0", "\"series\": 2", "line 3: field 'series'");
-  check_line("\"threads\": 2", "\"threads\": \"2\"", "line 3: field 'threads' is a string");
+  check_line("\"threads\": 2", "\"threads\": \"2\"",
+             "line 3: field 'threads': expected a whole number, got \"2\"");
   check_line("\"workload\": \"" + key + "\", \"rules\"", "\"workload\": \"y\", \"rules\"",
              "line 3: workload 'y'");
-  check_line("{\"function\"", "{\"x\": [{}], \"function\"", "line 1: column");
-  check_line("{\"function\"", "{\"text\": \"\", \"function\"", "line 1: column");
+  check_line("{\"function\"", "{\"x\": [{}], \"function\"", "line 1: field 'x': expected no");
+  check_line("{\"function\"", "{\"text\": \"\", \"function\"",
+             "line 1: field 'text': expected a name");
   check_refused(Sealed("{}\n", 0), "line 1: expected a line with");
 }
 
