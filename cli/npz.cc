@@ -2,13 +2,11 @@
 
 #include <zlib.h>
 
-#include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
-#include <limits>
 #include <optional>
 #include <set>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -21,104 +19,105 @@ namespace tcc {
 namespace {
 
 // ZIP archives as far as NumPy's .npz files are such: members stored or deflated, below 4 GiB. The
-// layout is that of PKWARE's APPNOTE.TXT, sections 4.3.7 (local header), 4.3.12 (central directory)
-// and 4.3.16 (its end); all numbers are little-endian.
+// records are those of PKWARE's APPNOTE.TXT, sections 4.3.7 (local header), 4.3.12 (central
+// directory) and 4.3.16 (its end). Their numbers are little-endian, as this machine's.
 
-struct ZipMember {
-  std::string name;
-  std::vector<uint8_t> bytes;
+constexpr uint32_t kZip64 = 0xffffffff;  // a marker for a larger number that stands elsewhere
+constexpr uint16_t kStored = 0, kDeflated = 8;
+constexpr uint16_t kEncrypted = 1, kUtf8 = 1 << 11;
+constexpr uint16_t kVersion = 20;         // 2.0, the version needed to read what is written here
+constexpr uint64_t kMaxOfDeflate = 1032;  // bytes that deflate can make of one
+constexpr uint64_t kLimit = 0xffffffff;
+
+#pragma pack(push, 1)
+// The facts of a member that both of its headers have.
+struct ZipFacts {
+  uint16_t version = kVersion, flags = kUtf8, method = kStored;
+  uint16_t time = 0, date = 1 << 5 | 1;  // midnight of 1980-01-01
+  uint32_t crc = 0, packed = 0, size = 0;
+  uint16_t name_bytes = 0, extra_bytes = 0;
 };
 
-constexpr uint32_t kLocalHeader = 0x04034b50, kCentralHeader = 0x02014b50, kEnd = 0x06054b50;
-constexpr size_t kLocalBytes = 30, kCentralBytes = 46, kEndBytes = 22;
-constexpr size_t kMaxCommentBytes = 0xffff;
-constexpr uint32_t kZip64 = 0xffffffff;  // a marker for a larger number that stands elsewhere
-constexpr uint32_t kStored = 0, kDeflated = 8;
-constexpr uint32_t kEncrypted = 1, kUtf8 = 1 << 11;
-constexpr uint32_t kVersion = 20;           // 2.0, the version needed to read what is written here
-constexpr uint32_t kFirstDay = 1 << 5 | 1;  // 1980-01-01
-constexpr uint64_t kMaxOfDeflate = 1032;    // bytes that deflate can make of one
-constexpr uint64_t kLimit = 0xffffffff;
+struct LocalHeader {
+  uint32_t signature = 0x04034b50;
+  ZipFacts facts;
+};
+
+struct CentralHeader {
+  uint32_t signature = 0x02014b50;
+  uint16_t made_by = kVersion;
+  ZipFacts facts;
+  uint16_t comment_bytes = 0, disk = 0, attributes = 0;
+  uint32_t system_attributes = 0, local = 0;  // where its local header is
+};
+
+struct EndRecord {
+  uint32_t signature = 0x06054b50;
+  uint16_t disk = 0, directory_disk = 0, members_of_disk = 0, members = 0;
+  uint32_t directory_bytes = 0, directory = 0;  // where the central directory is
+  uint16_t comment_bytes = 0;
+};
+#pragma pack(pop)
+static_assert(sizeof(LocalHeader) == 30 && sizeof(CentralHeader) == 46 && sizeof(EndRecord) == 22);
 
 Status Damaged(const std::string& what) {
   return InvalidInput("npz: {}", what);
 }
 
-// Returns the number of `size` bytes at `at`. The caller has checked that they are there.
-uint32_t NumberAt(std::span<const uint8_t> file, size_t at, size_t size) {
-  uint32_t number = 0;
-  for (size_t i = size; i-- > 0;) number = number << 8 | file[at + i];
-  return number;
-}
-
-// Returns where the end record of the central directory begins.
-std::optional<size_t> FindEnd(std::span<const uint8_t> file) {
-  if (file.size() < kEndBytes) return std::nullopt;
-  size_t last = file.size() - kEndBytes;
-  for (size_t comment = 0; comment <= std::min(last, kMaxCommentBytes); ++comment) {
-    size_t at = last - comment;
-    if (NumberAt(file, at, 4) == kEnd && NumberAt(file, at + 20, 2) == comment) return at;
-  }
-  return std::nullopt;
+// Returns the record at `at`; nullopt: it ends beyond the file, or has another signature.
+template <typename Record>
+std::optional<Record> RecordAt(std::string_view file, size_t at) {
+  Record record;
+  if (at > file.size() || file.size() - at < sizeof(record)) return std::nullopt;
+  const uint32_t signature = record.signature;
+  std::memcpy(&record, &file[at], sizeof(record));
+  if (record.signature != signature) return std::nullopt;
+  return record;
 }
 
 // A member as the central directory describes it.
 struct Entry {
   std::string name;
-  uint32_t flags, method, crc, packed, size, header;
+  CentralHeader header;
 };
 
-StatusOr<std::vector<Entry>> ReadDirectory(std::span<const uint8_t> file) {
-  std::optional<size_t> end = FindEnd(file);
+StatusOr<std::vector<Entry>> ReadDirectory(std::string_view file) {
+  const size_t end_at = file.rfind("PK\x05\x06");
+  auto end = RecordAt<EndRecord>(file, end_at);
   if (!end) return Damaged("not an .npz file: it has no end of a ZIP directory");
-  size_t count = NumberAt(file, *end + 10, 2);
-  size_t begin = NumberAt(file, *end + 16, 4);
-  if (begin == kZip64) return Damaged("archives of 4 GiB or more are not read");
+  if (end->directory == kZip64) return Damaged("archives of 4 GiB or more are not read");
   std::vector<Entry> entries;
-  size_t at = begin;
-  for (size_t i = 0; i < count; ++i) {
-    if (at > *end || *end - at < kCentralBytes || NumberAt(file, at, 4) != kCentralHeader) {
-      return Damaged(fmt::format("entry {} of the directory is damaged", i));
-    }
-    size_t name = NumberAt(file, at + 28, 2);
-    size_t rest = name + NumberAt(file, at + 30, 2) + NumberAt(file, at + 32, 2);
-    if (*end - at - kCentralBytes < rest) {
-      return Damaged(fmt::format("entry {} of the directory is cut off", i));
-    }
-    entries.push_back({.name = {reinterpret_cast<const char*>(&file[at + kCentralBytes]), name},
-                       .flags = NumberAt(file, at + 8, 2),
-                       .method = NumberAt(file, at + 10, 2),
-                       .crc = NumberAt(file, at + 16, 4),
-                       .packed = NumberAt(file, at + 20, 4),
-                       .size = NumberAt(file, at + 24, 4),
-                       .header = NumberAt(file, at + 42, 4)});
-    at += kCentralBytes + rest;
+  size_t at = end->directory;
+  for (int i = 0; i < end->members; ++i) {
+    auto header = RecordAt<CentralHeader>(file, at);
+    if (!header) return Damaged(fmt::format("entry {} of the directory is damaged", i));
+    const size_t name_at = at + sizeof(*header), name_bytes = header->facts.name_bytes;
+    at = name_at + name_bytes + header->facts.extra_bytes + header->comment_bytes;
+    if (at > end_at) return Damaged(fmt::format("entry {} of the directory is cut off", i));
+    entries.push_back({std::string(file.substr(name_at, name_bytes)), *header});
   }
   return entries;
 }
 
 // Returns the member's bytes as they lie in the file.
-StatusOr<std::span<const uint8_t>> PackedBytes(std::span<const uint8_t> file, const Entry& entry) {
-  if (entry.header > file.size() || file.size() - entry.header < kLocalBytes ||
-      NumberAt(file, entry.header, 4) != kLocalHeader) {
-    return Damaged("its header is damaged");
-  }
-  size_t begin = entry.header + kLocalBytes + NumberAt(file, entry.header + 26, 2) +
-                 NumberAt(file, entry.header + 28, 2);
-  if (begin > file.size() || file.size() - begin < entry.packed) {
+StatusOr<std::string_view> PackedBytes(std::string_view file, const CentralHeader& header) {
+  auto local = RecordAt<LocalHeader>(file, header.local);
+  if (!local) return Damaged("its header is damaged");
+  size_t begin = header.local + sizeof(*local) + local->facts.name_bytes + local->facts.extra_bytes;
+  if (begin > file.size() || file.size() - begin < header.facts.packed) {
     return Damaged("it ends beyond the file");
   }
-  return file.subspan(begin, entry.packed);
+  return file.substr(begin, header.facts.packed);
 }
 
-StatusOr<std::vector<uint8_t>> Inflate(std::span<const uint8_t> packed, size_t size) {
+StatusOr<std::vector<uint8_t>> Inflate(std::string_view packed, size_t size) {
   std::vector<uint8_t> bytes(size);
   z_stream stream = {};
   // A negative window size selects the bare stream, without zlib's own header.
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) {
     return absl::ResourceExhaustedError("npz: no memory to inflate");
   }
-  stream.next_in = const_cast<uint8_t*>(packed.data());
+  stream.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(packed.data()));
   stream.avail_in = static_cast<uInt>(packed.size());
   uint8_t none = 0;
   stream.next_out = bytes.empty() ? &none : bytes.data();
@@ -130,120 +129,92 @@ StatusOr<std::vector<uint8_t>> Inflate(std::span<const uint8_t> packed, size_t s
   return bytes;
 }
 
-StatusOr<std::vector<uint8_t>> ReadMember(std::span<const uint8_t> file, const Entry& entry) {
-  if ((entry.flags & kEncrypted) != 0) return Damaged("it is encrypted");
-  if (entry.packed == kZip64 || entry.size == kZip64 || entry.header == kZip64) {
+StatusOr<std::vector<uint8_t>> ReadMember(std::string_view file, const CentralHeader& header) {
+  const ZipFacts& facts = header.facts;
+  if ((facts.flags & kEncrypted) != 0) return Damaged("it is encrypted");
+  if (facts.packed == kZip64 || facts.size == kZip64 || header.local == kZip64) {
     return Damaged("members of 4 GiB or more are not read");
   }
-  TCC_ASSIGN_OR_RETURN(std::span<const uint8_t> packed, PackedBytes(file, entry));
-  if (entry.size > kMaxOfDeflate * packed.size()) {
-    return Damaged(fmt::format("{} bytes cannot become {}", packed.size(), entry.size));
+  TCC_ASSIGN_OR_RETURN(std::string_view packed, PackedBytes(file, header));
+  const uint64_t size = facts.size;
+  if (size > kMaxOfDeflate * packed.size()) {
+    return Damaged(fmt::format("{} bytes cannot become {}", packed.size(), size));
   }
-  std::vector<uint8_t> bytes;
-  if (entry.method == kDeflated) {
-    TCC_ASSIGN_OR_RETURN(bytes, Inflate(packed, entry.size));
-  } else if (entry.method == kStored && packed.size() == entry.size) {
-    bytes.assign(packed.begin(), packed.end());
-  } else {
-    return Damaged(
-        fmt::format("compression method {}; expected 0 (none) or 8 (deflate)", entry.method));
+  std::vector<uint8_t> bytes(packed.begin(), packed.end());
+  if (facts.method == kDeflated) {
+    TCC_ASSIGN_OR_RETURN(bytes, Inflate(packed, size));
+  } else if (facts.method != kStored || packed.size() != size) {
+    return Damaged(fmt::format("compression method {}; expected 0 (none) or 8 (deflate)",
+                               uint32_t{facts.method}));
   }
-  if (crc32_z(0, bytes.data(), bytes.size()) != entry.crc) return Damaged("its checksum is wrong");
+  if (crc32_z(0, bytes.data(), bytes.size()) != facts.crc) return Damaged("its checksum is wrong");
   return bytes;
-}
-
-void Append(std::vector<uint8_t>& bytes, uint64_t number, size_t size) {
-  for (size_t i = 0; i < size; ++i) bytes.push_back(static_cast<uint8_t>(number >> 8 * i));
-}
-
-void AppendText(std::vector<uint8_t>& bytes, const std::string& text) {
-  bytes.insert(bytes.end(), text.begin(), text.end());
-}
-
-// Appends the fields that local and central header have in common: from the version to the length
-// of the name.
-void AppendFacts(std::vector<uint8_t>& bytes, const ZipMember& member) {
-  Append(bytes, kVersion, 2);
-  Append(bytes, kUtf8, 2);
-  Append(bytes, kStored, 2);
-  Append(bytes, 0, 2);  // midnight
-  Append(bytes, kFirstDay, 2);
-  Append(bytes, crc32_z(0, member.bytes.data(), member.bytes.size()), 4);
-  Append(bytes, member.bytes.size(), 4);
-  Append(bytes, member.bytes.size(), 4);
-  Append(bytes, member.name.size(), 2);
-}
-
-// Reads the members in the archive's order. InvalidArgument, naming the member: it is damaged,
-// encrypted, compressed otherwise, larger than 4 GiB (zip64), or there twice. No member becomes
-// larger than it says, nor all of them larger than deflate can make of a file of this size.
-StatusOr<std::vector<ZipMember>> ReadZip(std::span<const uint8_t> file) {
-  TCC_ASSIGN_OR_RETURN(std::vector<Entry> entries, ReadDirectory(file));
-  std::vector<ZipMember> members;
-  std::set<std::string> names;
-  uint64_t packed = 0;
-  for (const Entry& entry : entries) {
-    std::string member = fmt::format("member '{}'", Printable(entry.name));
-    if (!names.insert(entry.name).second) return Damaged(member + " comes twice");
-    // Members that share bytes would make more of them than deflate can.
-    packed += entry.packed;
-    if (packed > file.size()) return Damaged("its members are larger than the file");
-    StatusOr<std::vector<uint8_t>> bytes = ReadMember(file, entry);
-    if (!bytes.ok()) return Annotate(bytes.status(), member);
-    members.push_back({entry.name, *std::move(bytes)});
-  }
-  return members;
-}
-
-// Returns an archive of stored members. Error (Unimplemented): 4 GiB or more.
-StatusOr<std::vector<uint8_t>> ZipBytes(std::span<const ZipMember> members) {
-  std::vector<uint8_t> file, central;
-  for (const ZipMember& member : members) {
-    uint64_t begin = file.size();
-    bool fits = begin + kLocalBytes + member.name.size() + member.bytes.size() < kLimit;
-    if (!fits || members.size() >= 0xffff || member.name.size() > 0xffff) {
-      return Unsupported("npz: '{}' ends beyond 4 GiB; expected a smaller archive", member.name);
-    }
-    Append(file, kLocalHeader, 4);
-    AppendFacts(file, member);
-    Append(file, 0, 2);  // no extra field
-    AppendText(file, member.name);
-    file.insert(file.end(), member.bytes.begin(), member.bytes.end());
-    Append(central, kCentralHeader, 4);
-    Append(central, kVersion, 2);
-    AppendFacts(central, member);
-    Append(central, 0, 2 + 2 + 2 + 2 + 4);  // extra field, comment, disk, attributes
-    Append(central, begin, 4);
-    AppendText(central, member.name);
-  }
-  uint64_t begin = file.size();
-  file.insert(file.end(), central.begin(), central.end());
-  if (file.size() >= kLimit) return Unsupported("npz: the archive ends beyond 4 GiB");
-  Append(file, kEnd, 4);
-  Append(file, 0, 4);  // disks
-  Append(file, members.size(), 2);
-  Append(file, members.size(), 2);
-  Append(file, central.size(), 4);
-  Append(file, begin, 4);
-  Append(file, 0, 2);  // no comment
-  return file;
 }
 
 constexpr std::string_view kSuffix = ".npy";
 
-StatusOr<NamedTensors> ParseNpz(std::span<const uint8_t> file) {
-  TCC_ASSIGN_OR_RETURN(std::vector<ZipMember> members, ReadZip(file));
+// Reads the members in the archive's order. InvalidArgument, naming the member: it is damaged,
+// encrypted, compressed otherwise, larger than 4 GiB (zip64), there twice, or no array. No member
+// becomes larger than it says, nor all of them larger than deflate can make of a file of this size.
+StatusOr<NamedTensors> ParseNpz(std::string_view file) {
+  TCC_ASSIGN_OR_RETURN(std::vector<Entry> entries, ReadDirectory(file));
   NamedTensors tensors;
-  for (ZipMember& member : members) {
-    StatusOr<Tensor> tensor = ParseNpy(member.bytes);
-    if (!tensor.ok()) {
-      return Annotate(tensor.status(), fmt::format("member '{}'", Printable(member.name)));
-    }
-    std::string name = std::move(member.name);
-    if (name.ends_with(kSuffix)) name.resize(name.size() - kSuffix.size());
-    tensors.emplace_back(std::move(name), *std::move(tensor));
+  std::set<std::string> names;
+  uint64_t packed = 0;
+  for (const auto& [name, header] : entries) {
+    std::string member = fmt::format("member '{}'", Printable(name));
+    if (!names.insert(name).second) return Damaged(member + " comes twice");
+    // Members that share bytes would make more of them than deflate can.
+    packed += header.facts.packed;
+    if (packed > file.size()) return Damaged("its members are larger than the file");
+    StatusOr<std::vector<uint8_t>> bytes = ReadMember(file, header);
+    if (!bytes.ok()) return Annotate(bytes.status(), member);
+    StatusOr<Tensor> tensor = ParseNpy(*bytes);
+    if (!tensor.ok()) return Annotate(tensor.status(), member);
+    const bool has_suffix = name.ends_with(kSuffix);
+    tensors.emplace_back(name.substr(0, name.size() - (has_suffix ? kSuffix.size() : 0)),
+                         *std::move(tensor));
   }
   return tensors;
+}
+
+void Append(std::string& file, const auto& record) {
+  file.append(reinterpret_cast<const char*>(&record), sizeof(record));
+}
+
+// Returns an archive of stored members. Error (Unimplemented): 4 GiB or more.
+StatusOr<std::string> NpzBytes(const NamedTensors& tensors) {
+  std::string file, directory;
+  for (const auto& [tensor_name, tensor] : tensors) {
+    StatusOr<std::vector<uint8_t>> bytes = NpyBytes(tensor);
+    if (!bytes.ok()) return Annotate(bytes.status(), fmt::format("'{}'", tensor_name));
+    const std::string name = fmt::format("{}{}", tensor_name, kSuffix);
+    const uint64_t end = file.size() + sizeof(LocalHeader) + name.size() + bytes->size();
+    if (end >= kLimit || tensors.size() >= 0xffff || name.size() > 0xffff) {
+      return Unsupported("npz: '{}' ends beyond 4 GiB; expected a smaller archive", name);
+    }
+    auto size = static_cast<uint32_t>(bytes->size());
+    ZipFacts facts{.crc = static_cast<uint32_t>(crc32_z(0, bytes->data(), bytes->size())),
+                   .packed = size,
+                   .size = size,
+                   .name_bytes = static_cast<uint16_t>(name.size())};
+    Append(directory, CentralHeader{.facts = facts, .local = static_cast<uint32_t>(file.size())});
+    directory += name;
+    Append(file, LocalHeader{.facts = facts});
+    file += name;
+    file.append(bytes->begin(), bytes->end());
+  }
+  if (file.size() + directory.size() >= kLimit) {
+    return Unsupported("npz: the archive ends beyond 4 GiB");
+  }
+  auto members = static_cast<uint16_t>(tensors.size());
+  EndRecord end{.members_of_disk = members,
+                .members = members,
+                .directory_bytes = static_cast<uint32_t>(directory.size()),
+                .directory = static_cast<uint32_t>(file.size())};
+  file += directory;
+  Append(file, end);
+  return file;
 }
 
 }  // namespace
@@ -259,22 +230,16 @@ bool IsNpzAlone(const std::string& text) {
 
 StatusOr<NamedTensors> ReadNpz(const std::string& path) {
   TCC_ASSIGN_OR_RETURN(SharedBytes file, MapFile(path));
-  StatusOr<NamedTensors> tensors = ParseNpz(file.bytes);
+  StatusOr<NamedTensors> tensors =
+      ParseNpz({reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size()});
   if (!tensors.ok()) return Annotate(tensors.status(), path);
   return tensors;
 }
 
 Status WriteNpz(const NamedTensors& tensors, const std::string& path) {
-  std::vector<ZipMember> members;
-  for (const auto& [name, tensor] : tensors) {
-    StatusOr<std::vector<uint8_t>> bytes = NpyBytes(tensor);
-    if (!bytes.ok()) return Annotate(bytes.status(), fmt::format("'{}'", name));
-    members.push_back({name + std::string(kSuffix), *std::move(bytes)});
-  }
-  StatusOr<std::vector<uint8_t>> file = ZipBytes(members);
+  StatusOr<std::string> file = NpzBytes(tensors);
   if (!file.ok()) return Annotate(file.status(), path);
-  std::span<const uint8_t> piece(*file);
-  return WriteFileAtomically(path, {&piece, 1});
+  return WriteFileAtomically(path, *file);
 }
 
 }  // namespace tcc
