@@ -1,5 +1,7 @@
 #include "bench/operator_run.h"
 
+#include <absl/strings/str_split.h>
+
 #include <algorithm>
 #include <set>
 
@@ -23,13 +25,8 @@ Tensor Uniform(const TensorInfo& info, Random& random) {
 // Adds the float operations of a network's kernels, and counts those of kernels that stay strict.
 void AddFlopsOfKernels(const CompiledOperator& compiled, OperatorResult& result) {
   const Metadata& metadata = compiled.artefact.metadata;
-  std::set<std::string_view> strict;
-  std::string_view names = PropertyOf(metadata, "strict_kernels");
-  for (size_t begin = 0; begin < names.size();) {
-    size_t end = std::min(names.find(", ", begin), names.size());
-    strict.insert(names.substr(begin, end - begin));
-    begin = end + 2;
-  }
+  const std::string names(PropertyOf(metadata, "strict_kernels"));
+  const std::set<std::string> strict = absl::StrSplit(names, ", ");
   for (const KernelInfo& kernel : metadata.kernels) {
     auto flops = static_cast<double>(kernel.flops);
     result.flops += flops;

@@ -1,5 +1,6 @@
 #include "bench/operator_suite.h"
 
+#include <absl/strings/str_split.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -194,18 +195,14 @@ class CsvRow {
   int64_t Number(std::string_view name) const { return ToNumber(Text(name)); }
   std::vector<int64_t> Numbers(std::string_view name, char separator) const {
     std::vector<int64_t> numbers;
-    for (std::string_view field : Fields(Text(name), separator)) numbers.push_back(ToNumber(field));
+    for (const std::string& field : Fields(Text(name), separator))
+      numbers.push_back(ToNumber(field));
     return numbers;
   }
 
  private:
-  static std::vector<std::string_view> Fields(std::string_view line, char separator) {
-    std::vector<std::string_view> fields;
-    for (size_t begin = 0, end = 0; begin <= line.size(); begin = end + 1) {
-      end = std::min(line.find(separator, begin), line.size());
-      fields.push_back(line.substr(begin, end - begin));
-    }
-    return fields;
+  static std::vector<std::string> Fields(std::string_view line, char separator) {
+    return absl::StrSplit(std::string(line), separator);
   }
   static int64_t ToNumber(std::string_view text) {
     int64_t value = 0;
@@ -213,7 +210,7 @@ class CsvRow {
     return value;
   }
 
-  std::vector<std::string_view> names_, values_;
+  std::vector<std::string> names_, values_;
 };
 
 WindowShape WindowOf(const CsvRow& row) {

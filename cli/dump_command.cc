@@ -1,6 +1,8 @@
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <memory>
+#include <ranges>
 
 #include "cli/command.h"
 #include "cli/model_options.h"
@@ -59,9 +61,10 @@ Action DeclareDump(CommandLine& line) {
   auto command = std::make_shared<DumpCommand>();
   AddModelOptions(line, command->model);
   AddTargetOption(line, command->target).Required();
-  std::string names;
-  for (const StageRow& row : Stages()) names += (names.empty() ? "" : "|") + std::string(row.name);
-  line.AddOption("--stage", command->stage, "What to print").Required().TypeName(names);
+  auto names = std::views::transform(Stages(), &StageRow::name);
+  line.AddOption("--stage", command->stage, "What to print")
+      .Required()
+      .TypeName(fmt::format("{}", fmt::join(names, "|")));
   line.AddOption("--task", command->task, "Only this task; --stage fused lists them")
       .TypeName("NAME");
   line.AddOption("--schedule", command->schedule, "Folder of schedules, as for compile")

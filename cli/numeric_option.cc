@@ -2,19 +2,18 @@
 #include "cli/standard_error.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
+#include <ranges>
 
 #include <cstdio>
 
 namespace tcc {
 
 void AddNumericOption(CommandLine& line, std::string& name) {
-  std::string names;
-  for (const NumericModeRow& row : NumericModes()) {
-    names += (names.empty() ? "" : "|") + std::string(row.name);
-  }
+  auto names = std::views::transform(NumericModes(), &NumericModeRow::name);
   name = RowOf(NumericMode::kStrict).name;
   line.AddOption("--numeric", name, "What f32 operands of contractions are rounded to")
-      .TypeName(names)
+      .TypeName(fmt::format("{}", fmt::join(names, "|")))
       .ShowDefault();
 }
 

@@ -1,5 +1,7 @@
 #include "cli/split_assignment.h"
 
+#include <absl/strings/str_split.h>
+
 #include <charconv>
 
 namespace tcc {
@@ -24,14 +26,11 @@ StatusOr<int64_t> ParseSize(const std::string& option, const std::string& text) 
 
 StatusOr<std::vector<int64_t>> ParseShape(const std::string& option, const std::string& text) {
   std::vector<int64_t> shape;
-  size_t begin = 0;
-  while (true) {
-    size_t end = text.find('x', begin);
-    TCC_ASSIGN_OR_RETURN(int64_t size, ParseSize(option, text.substr(begin, end - begin)));
+  for (const auto& word : absl::StrSplit(text, 'x')) {
+    TCC_ASSIGN_OR_RETURN(int64_t size, ParseSize(option, std::string(word)));
     shape.push_back(size);
-    if (end == text.npos) return shape;
-    begin = end + 1;
   }
+  return shape;
 }
 
 }  // namespace tcc

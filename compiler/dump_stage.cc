@@ -1,5 +1,9 @@
 #include "compiler/dump_stage.h"
 
+#include <absl/strings/str_split.h>
+#include <fmt/ranges.h>
+
+#include <ranges>
 #include <set>
 
 #include "codegen_llvm/assemble_text.h"
@@ -145,10 +149,8 @@ StatusOr<std::string> ScheduledText(const KernelStages& kernel, const DumpOption
     }
   }
   std::string text;
-  for (size_t begin = 0; begin < trace.size();) {
-    size_t end = std::min(trace.find('\n', begin), trace.size());
-    text += "# " + trace.substr(begin, end - begin) + "\n";
-    begin = end + 1;
+  for (const auto& line : absl::StrSplit(trace, '\n', absl::SkipEmpty())) {
+    text += fmt::format("# {}\n", std::string(line));
   }
   TCC_ASSIGN_OR_RETURN(std::string fn, FunctionText(kernel.scheduled, options));
   return text + fn;
@@ -282,12 +284,10 @@ std::span<const StageRow> Stages() {
 }
 
 StatusOr<Stage> FindStage(std::string_view name) {
-  std::string known;
-  for (const StageRow& row : kStages) {
-    if (row.name == name) return row.stage;
-    known += (known.empty() ? "" : ", ") + std::string(row.name);
-  }
-  return UsageError("--stage: expected one of {}; got '{}'", known, name);
+  const StageRow* row = std::ranges::find(kStages, name, &StageRow::name);
+  if (row != std::end(kStages)) return row->stage;
+  return UsageError("--stage: expected one of {}; got '{}'",
+                    fmt::join(std::views::transform(kStages, &StageRow::name), ", "), name);
 }
 
 StatusOr<std::string> DumpStage(Graph graph, const DumpOptions& options) {

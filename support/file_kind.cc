@@ -1,5 +1,6 @@
 #include "support/file_kind.h"
 
+#include <absl/strings/ascii.h>
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -65,10 +66,7 @@ std::string PointerTarget(std::string_view text) {
 // Returns whether the text is a page that a server sent in place of the file.
 bool IsHtml(std::string_view text) {
   size_t begin = std::min(text.find_first_not_of(" \t\r\n\xef\xbb\xbf"), text.size());
-  std::string start(text.substr(begin, 14));
-  std::ranges::transform(start, start.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  });
+  const std::string start = absl::AsciiStrToLower(std::string(text.substr(begin, 14)));
   return start.starts_with("<!doctype html") || start.starts_with("<html");
 }
 

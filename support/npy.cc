@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
 #include <cstring>
 #include <iterator>
 #include <string_view>
@@ -90,14 +91,9 @@ class Cursor {
   std::optional<int64_t> TakeNumber() {
     SkipSpace();
     int64_t value = 0;
-    size_t digits = 0;
-    while (digits < rest_.size() && rest_[digits] >= '0' && rest_[digits] <= '9') {
-      if (__builtin_mul_overflow(value, int64_t{10}, &value)) return std::nullopt;
-      if (__builtin_add_overflow(value, rest_[digits] - '0', &value)) return std::nullopt;
-      ++digits;
-    }
-    if (digits == 0) return std::nullopt;
-    rest_.remove_prefix(digits);
+    auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
+    if (error != std::errc() || rest_[0] == '-') return std::nullopt;
+    rest_.remove_prefix(static_cast<size_t>(end - rest_.data()));
     return value;
   }
 

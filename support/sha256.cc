@@ -1,6 +1,6 @@
 #include "support/sha256.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <openssl/sha.h>
 
 namespace tcc {
@@ -16,9 +16,7 @@ Sha256Digest Sha256(std::string_view text) {
 }
 
 std::string ToHex(const Sha256Digest& digest) {
-  std::string hex;
-  for (uint8_t byte : digest) hex += fmt::format("{:02x}", byte);
-  return hex;
+  return fmt::format("{:02x}", fmt::join(digest, ""));
 }
 
 }  // namespace tcc

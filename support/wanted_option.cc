@@ -1,5 +1,7 @@
 #include "support/wanted_option.h"
 
+#include <absl/strings/str_split.h>
+
 #include "support/printable.h"
 
 namespace tcc {
@@ -26,11 +28,8 @@ std::vector<WantedOption> WantedOptions(const Status& status) {
   const auto payload = status.GetPayload(kPayload);
   if (!payload) return wanted;
   const std::string lines(*payload);
-  for (size_t begin = 0; begin < lines.size();) {
-    size_t end = lines.find('\n', begin);
-    wanted.push_back(
-        {static_cast<Option>(lines[begin] - '0'), lines.substr(begin + 1, end - begin - 1)});
-    begin = end + 1;
+  for (const auto& line : absl::StrSplit(lines, '\n', absl::SkipEmpty())) {
+    wanted.push_back({static_cast<Option>(line[0] - '0'), std::string(line.substr(1))});
   }
   return wanted;
 }

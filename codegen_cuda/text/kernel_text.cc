@@ -1,29 +1,19 @@
 #include "codegen_cuda/text/kernel_text.h"
 
+#include <absl/strings/ascii.h>
+
 #include <algorithm>
 #include <utility>
 
 namespace tcc {
 namespace {
 
-bool IsDigit(char c) {
-  return c >= '0' && c <= '9';
-}
-
-bool IsSmallLetter(char c) {
-  return c >= 'a' && c <= 'z';
-}
-
-bool IsLetter(char c) {
-  return IsSmallLetter(c) || (c >= 'A' && c <= 'Z');
-}
-
 // Checks whether a name cannot be a keyword, a macro or a function that kernels call: none of those
 // is one letter, and those that end in a digit are macros in capitals. Types like float4 may be
 // hidden, because kernels do not use them.
 bool IsFree(const std::string& name) {
   if (name.size() == 1) return true;
-  return IsDigit(name.back()) && std::any_of(name.begin(), name.end(), IsSmallLetter);
+  return absl::ascii_isdigit(name.back()) && std::ranges::any_of(name, absl::ascii_islower);
 }
 
 // Returns `name`, with an underscore appended unless it is free: no keyword, macro or function
@@ -37,7 +27,7 @@ std::string Freed(const std::string& name) {
 std::string Identifier(const std::string& hint) {
   std::string name;
   for (char c : hint) {
-    if (IsLetter(c) || IsDigit(c)) {
+    if (absl::ascii_isalnum(c)) {
       name += c;
     } else if (!name.empty() && name.back() != '_') {
       name += '_';
@@ -46,7 +36,7 @@ std::string Identifier(const std::string& hint) {
   if (name.ends_with('_')) name.pop_back();
   if (name.empty()) return "v";
   bool of_prelude = name.starts_with("tcc") || name.starts_with("Tcc") || name.starts_with("TCC");
-  return IsLetter(name[0]) && !of_prelude ? name : "v_" + name;
+  return absl::ascii_isalpha(name[0]) && !of_prelude ? name : "v_" + name;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <ranges>
 
 #include "codegen_cuda/text/c_types.h"
 #include "support/check.h"
@@ -164,9 +165,7 @@ const char* MathName(ScalarOp op) {
 }
 
 std::string Arguments(const std::vector<Piece>& args) {
-  std::string text;
-  for (const Piece& arg : args) text += (text.empty() ? "" : ", ") + arg.text;
-  return text;
+  return fmt::format("{}", fmt::join(std::views::transform(args, &Piece::text), ", "));
 }
 
 Piece FloatCall(ScalarOp op, DType dtype, const std::vector<Piece>& args) {

@@ -1,5 +1,7 @@
 #include "compiler/check/compare_tensors.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -46,9 +48,7 @@ std::string PositionText(int64_t index, const std::vector<int64_t>& shape) {
     position[d] = index % shape[d];
     index /= shape[d];
   }
-  std::string text;
-  for (int64_t p : position) text += (text.empty() ? "" : ", ") + std::to_string(p);
-  return text;
+  return fmt::format("{}", fmt::join(position, ", "));
 }
 
 void Merge(const Comparison& one, Comparison& all) {

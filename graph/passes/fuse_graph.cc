@@ -1,5 +1,7 @@
 #include "graph/passes/fuse_graph.h"
 
+#include <absl/strings/ascii.h>
+
 #include <algorithm>
 #include <numeric>
 #include <set>
@@ -392,10 +394,7 @@ class Fuser {
     constexpr size_t kNamed = 4;
     std::string name = Identifier(graph_.nodes[nodes[0]].name);
     for (size_t i = 1; i < std::min(nodes.size(), kNamed); ++i) {
-      name += '_';
-      for (char c : ToString(graph_.nodes[nodes[i]].op)) {
-        name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-      }
+      name += "_" + absl::AsciiStrToLower(std::string(ToString(graph_.nodes[nodes[i]].op)));
     }
     std::string unique = name;
     for (int suffix = 1; !names_.insert(unique).second; ++suffix) {

@@ -1,7 +1,11 @@
 #include "graph/passes/recurrence_activation.h"
 
+#include <absl/strings/str_split.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cctype>
+#include <ranges>
 
 #include "support/check.h"
 
@@ -43,19 +47,7 @@ const Row* FindRow(const std::string& name) {
 }
 
 std::string SupportedNames() {
-  std::string names;
-  for (const Row& row : kRows) names += (names.empty() ? "" : ", ") + std::string(row.name);
-  return names;
-}
-
-std::vector<std::string> SplitNames(const std::string& text) {
-  std::vector<std::string> names;
-  for (size_t begin = 0; begin <= text.size();) {
-    size_t end = std::min(text.find(',', begin), text.size());
-    names.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return names;
+  return fmt::format("{}", fmt::join(std::views::transform(kRows, &Row::name), ", "));
 }
 
 std::vector<double> Doubles(const Node& node, const std::string& key) {
@@ -80,7 +72,7 @@ StatusOr<std::vector<RecurrenceActivation>> ReadActivations(
   std::string given = node.String("activations", "");
   if (!given.empty()) {
     size_t expected = names.size();
-    names = SplitNames(given);
+    names = absl::StrSplit(given, ',');
     if (names.size() != expected) {
       return InvalidInput("node '{}' ({}): has {} activations; expected {}", node.name,
                           ToString(node.op), names.size(), expected);

@@ -1,3 +1,5 @@
+#include <absl/strings/ascii.h>
+
 #include <algorithm>
 #include <charconv>
 #include <unordered_map>
@@ -10,8 +12,7 @@ namespace tcc {
 namespace {
 
 bool IsNameChar(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-         c == '.' || c == '/' || c == '-';
+  return absl::ascii_isalnum(c) || c == '_' || c == '.' || c == '/' || c == '-';
 }
 
 using Constants = std::unordered_map<std::string, Tensor>;

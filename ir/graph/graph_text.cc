@@ -1,3 +1,4 @@
+#include <absl/strings/ascii.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -32,8 +33,7 @@ bool IsBareName(const std::string& name) {
     return false;
   }
   return std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '.' || c == '/' || c == '-';
+    return absl::ascii_isalnum(c) || c == '_' || c == '.' || c == '/' || c == '-';
   });
 }
 

@@ -1,5 +1,7 @@
 #include "ir/text/lexer.h"
 
+#include <absl/strings/ascii.h>
+
 #include <algorithm>
 #include <iterator>
 
@@ -21,14 +23,11 @@ constexpr std::string_view kPuncts[] = {
     "}",   ",",  ";",  ":",  "=",  "<",  ">",  "+",  "-", "*", "/", "!",
 };
 
-bool IsDigit(char c) {
-  return c >= '0' && c <= '9';
-}
 bool IsNameStart(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  return absl::ascii_isalpha(c) || c == '_';
 }
 bool IsNameChar(char c) {
-  return IsNameStart(c) || IsDigit(c);
+  return absl::ascii_isalnum(c) || c == '_';
 }
 bool IsKeyChar(char c) {
   return IsNameChar(c) || c == '.' || c == '/' || c == '-';
@@ -48,7 +47,7 @@ size_t NameLength(std::string_view text) {
 }
 
 int HexDigit(char c) {
-  if (IsDigit(c)) return c - '0';
+  if (absl::ascii_isdigit(c)) return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
   return -1;
 }
@@ -101,7 +100,7 @@ class Lexer {
     char c = Peek();
     if (c == '"') return Quoted(std::move(token), TokenKind::kQuoted);
     if (c == '@') return Key(std::move(token));
-    if (IsDigit(c)) return Number(std::move(token));
+    if (absl::ascii_isdigit(c)) return Number(std::move(token));
     if (size_t n = NameLength(text_.substr(at_)))
       return Take(std::move(token), TokenKind::kName, n);
     for (std::string_view punct : kPuncts) {
@@ -122,17 +121,17 @@ class Lexer {
 
   Token Number(Token token) {
     size_t n = 0;
-    while (IsDigit(Peek(n))) ++n;
+    while (absl::ascii_isdigit(Peek(n))) ++n;
     TokenKind kind = TokenKind::kInteger;
-    if (Peek(n) == '.' && IsDigit(Peek(n + 1))) {
+    if (Peek(n) == '.' && absl::ascii_isdigit(Peek(n + 1))) {
       kind = TokenKind::kFloat;
-      for (++n; IsDigit(Peek(n));) ++n;
+      for (++n; absl::ascii_isdigit(Peek(n));) ++n;
     }
     if (Peek(n) == 'e') {
       size_t digits = Peek(n + 1) == '+' || Peek(n + 1) == '-' ? n + 2 : n + 1;
-      if (IsDigit(Peek(digits))) {
+      if (absl::ascii_isdigit(Peek(digits))) {
         kind = TokenKind::kFloat;
-        for (n = digits; IsDigit(Peek(n));) ++n;
+        for (n = digits; absl::ascii_isdigit(Peek(n));) ++n;
       }
     }
     return Take(std::move(token), kind, n);

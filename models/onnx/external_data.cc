@@ -1,5 +1,6 @@
 #include "models/onnx/external_data.h"
 
+#include <absl/strings/str_split.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -30,12 +31,9 @@ StatusOr<std::vector<std::string>> SplitLocation(const std::string& location) {
   // ONNX Runtime marks addresses in its own memory so.
   if (location.starts_with("*/")) return refuse("is a memory address, not a file");
   std::vector<std::string> parts;
-  for (size_t begin = 0; begin <= location.size();) {
-    size_t end = std::min(location.find('/', begin), location.size());
-    std::string part = location.substr(begin, end - begin);
-    begin = end + 1;
+  for (const auto& part : absl::StrSplit(location, '/', absl::SkipEmpty())) {
     if (part == "..") return refuse("leads out of the model's folder");
-    if (!part.empty() && part != ".") parts.push_back(std::move(part));
+    if (part != ".") parts.emplace_back(part);
   }
   if (parts.empty()) return refuse("names no file");
   return parts;

@@ -1,8 +1,10 @@
 // Operators of com.microsoft that are another operator and what stands behind it, as ONNX Runtime's
 // optimizer writes them.
 
+#include <fmt/ranges.h>
 #include <algorithm>
 #include <array>
+#include <ranges>
 #include <string_view>
 
 #include "models/onnx/onnx_known_rank.h"
@@ -47,13 +49,11 @@ std::string TakeText(OnnxNodeContext& context, const std::string& key) {
 
 StatusOr<const FusedActivation*> FindActivation(const OnnxNodeContext& context,
                                                 const std::string& name) {
-  std::string known;
-  for (const FusedActivation& row : kActivations) {
-    if (row.name == name) return &row;
-    known += (known.empty() ? "" : ", ") + std::string(row.name);
-  }
+  auto row = std::ranges::find(kActivations, name, &FusedActivation::name);
+  if (row != std::end(kActivations)) return row;
   return context.NotSupported(
-      fmt::format("attribute 'activation' is '{}'; supported are {}", name, known));
+      fmt::format("attribute 'activation' is '{}'; supported are {}", name,
+                  fmt::join(std::views::transform(kActivations, &FusedActivation::name), ", ")));
 }
 
 // The node becomes the activation of a value.

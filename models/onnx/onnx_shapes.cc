@@ -1,5 +1,6 @@
 #include "models/onnx/onnx_shapes.h"
 
+#include <absl/strings/ascii.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -31,9 +32,7 @@ std::string DimName(const onnxpb::ValueInfo& input, int axis) {
 std::string Identifier(const std::string& dim) {
   std::string hint;
   for (char c : dim) {
-    bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-    bool digit = c >= '0' && c <= '9';
-    hint += letter || (digit && !hint.empty()) ? c : '_';
+    hint += absl::ascii_isalpha(c) || (absl::ascii_isdigit(c) && !hint.empty()) ? c : '_';
   }
   return hint;
 }

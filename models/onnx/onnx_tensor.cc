@@ -1,6 +1,9 @@
 #include "models/onnx/onnx_tensor.h"
 
+#include <fmt/ranges.h>
+
 #include <cstring>
+#include <ranges>
 
 #include "support/extents.h"
 #include "support/printable.h"
@@ -245,12 +248,9 @@ std::string OnnxTypeName(int64_t type) {
 }
 
 Status UnsupportedType(const std::string& what, int64_t type) {
-  std::string known;
-  for (const TypeRow& row : kTypes) {
-    known += (known.empty() ? "" : ", ") + std::string(kOnnxNames[row.onnx]);
-  }
+  auto name = [](const TypeRow& row) { return kOnnxNames[row.onnx]; };
   return Unsupported("{}: element type {} is not supported; supported are {}", what,
-                     OnnxTypeName(type), known);
+                     OnnxTypeName(type), fmt::join(std::views::transform(kTypes, name), ", "));
 }
 
 StatusOr<Tensor> ReadOnnxTensor(onnxpb::Tensor& proto, const std::string& what, ExternalData& files,

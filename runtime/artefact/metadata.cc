@@ -1,5 +1,6 @@
 #include "runtime/artefact/metadata.h"
 
+#include <absl/strings/ascii.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -15,9 +16,7 @@ constexpr int64_t kMaxDimension = INT32_MAX;
 constexpr size_t kMaxRank = 64;
 
 bool IsSymbol(const std::string& name) {
-  auto plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  };
+  auto plain = [](char c) { return absl::ascii_isalnum(c) || c == '_'; };
   return !name.empty() && std::all_of(name.begin(), name.end(), plain);
 }
 

@@ -1,5 +1,6 @@
 #include "runtime/executor/usable_cpus.h"
 
+#include <absl/strings/str_split.h>
 #include <fmt/format.h>
 #include <sched.h>
 
@@ -56,13 +57,9 @@ std::optional<int> LeastOnTheWay(const std::string& mount, std::string path, Rea
   }
 }
 
-bool HasWord(std::string_view words, std::string_view word) {
-  for (size_t begin = 0; begin <= words.size();) {
-    size_t end = std::min(words.find(',', begin), words.size());
-    if (words.substr(begin, end - begin) == word) return true;
-    begin = end + 1;
-  }
-  return false;
+bool HasWord(const std::string& list, std::string_view word) {
+  const std::vector<std::string> words = absl::StrSplit(list, ',');
+  return std::ranges::find(words, word) != words.end();
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "schedule/space/domain.h"
 
+#include <absl/strings/ascii.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -56,11 +57,10 @@ std::optional<Domain> ParseDomain(std::istringstream& words) {
 
 // Returns whether `name` is a word that an expression of the trace can hold, like "mm.i.1".
 bool IsWord(const std::string& name) {
-  auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
-  auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  auto letter = [](char c) { return absl::ascii_isalpha(c) || c == '_'; };
   return letter(name[0]) && name.back() != '.' && name.find("..") == std::string::npos &&
-         std::all_of(name.begin(), name.end(),
-                     [&](char c) { return letter(c) || digit(c) || c == '.'; });
+         std::ranges::all_of(
+             name, [&](char c) { return letter(c) || absl::ascii_isdigit(c) || c == '.'; });
 }
 
 }  // namespace
