@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numeric>
 
@@ -74,12 +75,8 @@ class QualitySum {
   RankQuality quality_;
 };
 
-}  // namespace
-
-double Comparable(double predicted) {
-  return std::isnan(predicted) ? std::numeric_limits<double>::infinity() : predicted;
-}
-
+// Calls `f` with the places of each pair of precise points that take at most `within` times the
+// task's best and differ by more than the noise of both.
 void ForEachJudgedPair(const MeasuredTask& task, double within,
                        const std::function<void(size_t, size_t)>& f) {
   double limit = within * task.BestSeconds();
@@ -91,6 +88,12 @@ void ForEachJudgedPair(const MeasuredTask& task, double within,
       if (std::abs(std::log(a.seconds / b.seconds)) > a.noise + b.noise) f(points[i], points[j]);
     }
   }
+}
+
+}  // namespace
+
+double Comparable(double predicted) {
+  return std::isnan(predicted) ? std::numeric_limits<double>::infinity() : predicted;
 }
 
 PairCount CountPairs(const MeasuredTask& task, std::span<const double> predicted, double within) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <span>
 
@@ -12,16 +11,12 @@ namespace tcc {
 // Replaces NaN, a missing prediction, by infinity: predictions are then ordered.
 double Comparable(double predicted);
 
-// Calls `f` with the places of each pair of precise points that take at most `within` times the
-// task's best and differ by more than the noise of both.
-void ForEachJudgedPair(const MeasuredTask& task, double within,
-                       const std::function<void(size_t, size_t)>& f);
-
 struct PairCount {
   double right = 0;  // an equal prediction is half right
   int64_t pairs = 0;
 };
-// Counts over ForEachJudgedPair. `predicted`: ln seconds of each point of the task.
+// Counts the pairs of precise points that take at most `within` times the task's best and differ by
+// more than the noise of both. `predicted`: ln seconds of each point of the task.
 PairCount CountPairs(const MeasuredTask& task, std::span<const double> predicted, double within);
 
 // Returns the seconds of the fastest of the first `count` points by prediction over those of the

@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "bench/median.h"
 #include "bench/subcommand.h"
 #include "compiler/compile_graph.h"
 #include "ir/simplify/simplify.h"
@@ -57,8 +58,7 @@ double Seconds(const std::function<void()>& work) {
 double MedianSeconds(int repetitions, const std::function<void()>& work) {
   std::vector<double> times;
   for (int i = 0; i < repetitions; ++i) times.push_back(Seconds(work));
-  std::nth_element(times.begin(), times.begin() + repetitions / 2, times.end());
-  return times[static_cast<size_t>(repetitions / 2)];
+  return MedianOf(std::move(times));
 }
 
 // Measures the costs of the sketch of a convolution for a GPU, the largest of its kind.

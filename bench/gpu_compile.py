@@ -14,16 +14,15 @@ Free dimensions are those of the files input_<i>.npy in the folder M beside M.on
 --reference writes them). Needs numpy.
 """
 
-import argparse
 import json
 import os
 import pathlib
-import subprocess
 import sys
 import tempfile
-import time
 
 import numpy
+
+from tcc_program import compile_model, parser_of, run, shape_options
 
 TARGETS = "sm_75,sm_80,sm_86,sm_89,sm_90a"
 
@@ -33,15 +32,10 @@ def shapes_of(tcc, model):
     folder = model.with_suffix("")
     if not folder.is_dir():
         return []
-    run = subprocess.run([tcc, "inspect", model, "--json"], capture_output=True, text=True,
-                         check=True)
-    options = []
-    for i, value in enumerate(json.loads(run.stdout)["inputs"]):
-        stored = folder / f"input_{i}.npy"
-        shape = numpy.load(stored, mmap_mode="r").shape if stored.exists() else ()
-        if shape:
-            options += ["--shape", f"{value['name']}={'x'.join(map(str, shape))}"]
-    return options
+    inputs = json.loads(run(tcc, "inspect", model, "--json").stdout)["inputs"]
+    stored = [folder / f"input_{i}.npy" for i in range(len(inputs))]
+    return shape_options((value["name"], numpy.load(path, mmap_mode="r").shape)
+                         for value, path in zip(inputs, stored) if path.exists())
 
 
 def is_real(kernel):
@@ -60,18 +54,14 @@ def compile_one(arguments, model, target, folder):
     row = {"model": model.stem, "target": target}
     artefact = folder / "m.tcc"
     environment = {**os.environ, "TCC_CACHE_DIR": str(arguments.cache or folder / "cache")}
-    command = [arguments.tcc, "compile", model, "--target", target, "-o", artefact, "--threads",
-               arguments.threads, "--progress", "none", *shapes_of(arguments.tcc, model)]
+    shapes = shapes_of(arguments.tcc, model)
     for key in ["cold_s", "warm_s"][:2 if arguments.warm else 1]:
-        start = time.perf_counter()
-        run = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False,
-                             env=environment)
-        row[key] = round(time.perf_counter() - start, 2)
-        if run.returncode != 0:
-            return {**row, "error": run.stderr.strip()}
-    run = subprocess.run([arguments.tcc, "inspect", artefact, "--json"], capture_output=True,
-                         text=True, check=True)
-    kernels = json.loads(run.stdout)["kernels"]
+        said, seconds = compile_model(arguments.tcc, model, target, artefact, arguments.threads,
+                                      *shapes, check=False, env=environment)
+        row[key] = round(seconds, 2)
+        if said.returncode != 0:
+            return {**row, "error": said.stderr.strip()}
+    kernels = json.loads(run(arguments.tcc, "inspect", artefact, "--json").stdout)["kernels"]
     bad = [k["name"] for k in kernels if k["spill_bytes"] or k["warnings"]]
     return {**row, "kernels": len(kernels), "spills_or_warnings": bad,
             "most_registers": max((k["registers"] for k in kernels), default=0),
@@ -105,18 +95,13 @@ def text_of(row):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="+", type=pathlib.Path)
-    parser.add_argument("--tcc", default="build/release/bin/tcc")
+    parser = parser_of(__doc__)
     parser.add_argument("--targets", default=TARGETS)
-    parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--cache", type=pathlib.Path)
     parser.add_argument("--warm", action="store_true")
     parser.add_argument("--real-share", type=float, default=0.0)
     parser.add_argument("--seconds", type=lambda text: [float(s) for s in text.split(",")],
                         default=[])
-    parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     if len(arguments.seconds) > 1 + arguments.warm:
         parser.error("--seconds COLD takes one number, COLD,WARM with --warm two")

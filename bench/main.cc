@@ -17,15 +17,13 @@ constexpr BenchSubcommand kSubcommands[] = {
     {"calibrate", "What a GPU reaches: multiply-adds, copies, launches", DeclareCalibrate},
     {"construct", "Constructed schedules of a GPU's kernels beside their starts", DeclareConstruct},
     {"costs", "What the compiler itself costs", DeclareCosts},
-    {"descend", "Descent on predicted times beside draws and climbs", DeclareDescend},
     {"estimate", "Predicted seconds against measured ones", DeclareEstimate},
     {"features", "What is counted of each kernel's sketches, and predicted", DeclareFeatures},
     {"kernels", "Kernels against the peak of the device and against libraries", DeclareKernels},
     {"lattice", "Measures all points of small spaces, for searchers to be compared on",
      DeclareLattice},
     {"search", "Searchers compared on measured spaces", DeclareSearch},
-    {"tuning", "Kernels tuned one by one: what a trial costs, and how far repeated ones agree",
-     DeclareTuning},
+    {"tuning", "Kernels tuned one by one: what a trial costs", DeclareTuning},
 };
 
 }  // namespace

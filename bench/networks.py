@@ -14,13 +14,11 @@ what bench/results/MACHINE/networks.json holds, which README.md shows (scripts/r
 Needs the venv that scripts/setup.sh makes.
 """
 
-import argparse
 import datetime
 import importlib.metadata
 import json
 import pathlib
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -28,6 +26,8 @@ import time
 import numpy
 import onnxruntime
 import openvino
+
+from tcc_program import compile_model, parser_of, run, shape_options
 
 WARM_UP = 3
 
@@ -57,23 +57,19 @@ def feeds_of(model):
     return feeds
 
 
-def shape_options(feeds):
-    options = []
-    for name, feed in feeds.items():
-        if feed.shape:
-            options += ["--shape", f"{name}={'x'.join(map(str, feed.shape))}"]
-    return options
-
-
-def median_ms(run, iterations):
+def median_ms(infer, iterations):
     for _ in range(WARM_UP):
-        run()
+        infer()
     times = []
     for _ in range(iterations):
         start = time.perf_counter()
-        run()
+        infer()
         times.append((time.perf_counter() - start) * 1e3)
     return statistics.median(times)
+
+
+def shapes_of(feeds):
+    return shape_options((name, feed.shape) for name, feed in feeds.items())
 
 
 class Tcc:
@@ -81,18 +77,12 @@ class Tcc:
         self.name, self.program, self.arguments = name, program, arguments
         self.least = []
         self.artefact = folder / f"{model.stem}.{name}.tcc"
-        command = [program, "compile", model, "--target", arguments.target, "-o",
-                   self.artefact, "--threads", arguments.threads, "--progress", "none",
-                   *shape_options(feeds), *options]
-        start = time.perf_counter()
-        subprocess.run([*map(str, command)], check=True)
-        self.compile_s = time.perf_counter() - start
+        _, self.compile_s = compile_model(program, model, arguments.target, self.artefact,
+                                          arguments.threads, *shapes_of(feeds), *options)
 
     def median_ms(self, iterations):
-        command = [self.program, "bench", self.artefact, "--iterations", iterations,
-                   "--threads", self.arguments.threads, "--json"]
-        result = subprocess.run([*map(str, command)], check=True, capture_output=True)
-        times = json.loads(result.stdout)
+        times = json.loads(run(self.program, "bench", self.artefact, "--iterations", iterations,
+                               "--threads", self.arguments.threads, "--json").stdout)
         self.least.append(times["min_ms"])
         return times["median_ms"]
 
@@ -100,15 +90,13 @@ class Tcc:
 def tuned(arguments, model, feeds, folder):
     """What tcc makes of the model once it was tuned, held against the reference."""
     database = folder / f"{model.stem}.db"
-    options = ["--target", arguments.target, *shape_options(feeds), "--progress", "none"]
-    command = [arguments.tcc, "tune", model, "--db", database, "--time-budget", arguments.tune,
-               "--threads", arguments.threads, *options]
-    said = subprocess.run([*map(str, command)], check=True, stdout=subprocess.PIPE, text=True)
+    said = run(arguments.tcc, "tune", model, "--db", database, "--time-budget", arguments.tune,
+               "--threads", arguments.threads, "--target", arguments.target, *shapes_of(feeds),
+               "--progress", "none")
     if not arguments.json:
         print("\n".join(f"  {line}" for line in said.stdout.splitlines()[-4:]), flush=True)
     made = Tcc("tuned", arguments.tcc, arguments, model, feeds, folder, ["--db", database])
-    command = [arguments.tcc, "check", model, made.artefact, *shape_options(feeds)]
-    subprocess.run([*map(str, command)], check=True, capture_output=True)
+    run(arguments.tcc, "check", model, made.artefact, *shapes_of(feeds))
     return made
 
 
@@ -211,16 +199,12 @@ def told_of_tuned(row):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[1])
-    parser.add_argument("models", nargs="+", type=pathlib.Path)
-    parser.add_argument("--tcc", default="build/release/bin/tcc")
+    parser = parser_of(__doc__.split("\n\n")[1])
     parser.add_argument("--before", help="tcc of an earlier tree")
     parser.add_argument("--tune", metavar="TIME", help="tune for so long, as tcc tune has it")
     parser.add_argument("--target", default="native")
-    parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--iterations", type=int, default=10)
-    parser.add_argument("--json", action="store_true")
     parser.add_argument("--machine", metavar="NAME", help="in place of the CPU's name; with --json")
     arguments = parser.parse_args()
     rows = []

@@ -30,7 +30,6 @@ inline std::string RefuseNan(const std::string& text) {
 BenchAction DeclareCalibrate(CLI::App& app);
 BenchAction DeclareConstruct(CLI::App& app);
 BenchAction DeclareCosts(CLI::App& app);
-BenchAction DeclareDescend(CLI::App& app);
 BenchAction DeclareEstimate(CLI::App& app);
 BenchAction DeclareFeatures(CLI::App& app);
 BenchAction DeclareKernels(CLI::App& app);

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "bench/search/median.h"
+#include "bench/median.h"
 
 namespace tcc {
 namespace {

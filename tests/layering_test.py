@@ -118,8 +118,8 @@ ROOMS = {
         "operator": set(),
         "cpu": {"operator"},
         "gpu": {"operator"},
-        "search": {"cpu"},
-        ".": {"operator", "cpu", "gpu", "search"},
+        ".": {"operator", "cpu", "gpu"},
+        "estimator": {"cpu", "."},
     },
 }
 # Parts: the paths (prefix or stem) that make them, and what they may include besides themselves:

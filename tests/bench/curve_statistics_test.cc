@@ -1,4 +1,4 @@
-#include "bench/search/curve_statistics.h"
+#include "bench/estimator/curve_statistics.h"
 
 #include <catch2/catch.hpp>
 

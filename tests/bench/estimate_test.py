@@ -176,66 +176,6 @@ class Estimate(unittest.TestCase):
         self.assertGreater(figures["regret_first"]["again"], 0)
         self.assertIn("\nmeasured again ", self.estimate(noisy).stdout)
 
-    def wrong_pairs(self, records):
-        """The size of each task's wrong pairs, largest first, by the predictions."""
-        lines, _ = self.predictions(self.file("r.jsonl", lines_of(records)))
-        errors = []
-        for points in tasks_of(records, [float(line.split()[0]) for line in lines]):
-            best = min(points)[0]
-            wrong = [abs(math.log(a / b)) + abs(of_a - of_b)
-                     for (a, of_a), (b, of_b) in itertools.combinations(points, 2)
-                     if max(a, b) <= 3 * best and abs(math.log(a / b)) > 0.04
-                     and (a - b) * (of_a - of_b) < 0]
-            errors.append(sorted(wrong, reverse=True))
-        return errors
-
-    def test_the_worst_pairs_are_wrong_in_both_points_and_two_of_a_task(self):
-        expected = sorted((error for wrong in self.wrong_pairs(RECORDS) for error in wrong[:2]),
-                          reverse=True)
-        self.assertGreater(len(expected), 3)
-        path = self.file("r.jsonl", lines_of(RECORDS))
-        point = re.compile(r"  (faster|slower) +([\d.]+) +([\d.]+)  sketch (\d): (mm\.i\.1=.*)")
-        for count in [1, 3, 1000]:
-            blocks = self.estimate(path, "--worst", count).stdout.split("\n\n")[:-1]
-            self.assertEqual(len(blocks), min(count, len(expected)))
-            for block, error in zip(blocks, expected):
-                with self.subTest(block.splitlines()):
-                    self.assertTrue(block.startswith("product, warm, "))
-                    faster, slower = [found.groups() for found in point.finditer(block)]
-                    self.assertEqual([faster[0], slower[0]], ["faster", "slower"])
-                    measured = float(slower[1]) / float(faster[1])
-                    predicted = float(faster[2]) / float(slower[2])
-                    self.assertGreater(measured, 1)
-                    self.assertGreater(predicted, 1)
-                    self.assertAlmostEqual(math.log(measured * predicted), error, delta=0.01)
-
-    def test_a_worst_pair_shows_the_rows_that_differ_side_by_side(self):
-        path = self.file("r.jsonl", lines_of(RECORDS))
-        row = re.compile(r"  mm ([a-z0-9_]+) +(\S+) +(\S+)  [a-z ]+")
-        for block in self.estimate(path, "--worst", 9).stdout.split("\n\n")[:-1]:
-            rows = row.findall(block)
-            self.assertTrue(0 < len(rows) <= 12, block)
-            differences = [abs(float(a) - float(b)) / max(float(a), float(b)) for _, a, b in rows]
-            self.assertGreater(min(differences), 0.01 - 1e-4)
-            for larger, smaller in zip(differences, differences[1:]):
-                self.assertGreater(larger, smaller - 1e-4)
-
-    def test_no_pair_is_printed_where_none_is_wrong(self):
-        path = self.file("r.jsonl", lines_of(RECORDS[:1]))
-        plain = self.estimate(path).stdout
-        self.assertEqual(self.estimate(path, "--worst", 5).stdout, plain)
-
-    def test_worst_pairs_are_refused_where_nothing_would_print_them(self):
-        path = self.file("r.jsonl", lines_of(RECORDS[:2]))
-        for arguments in [["--records", path, "--worst", "2", "--json"],
-                          ["--first-pick", "dqn", "--worst", "2"],
-                          ["--records", path, "--worst", "0"]]:
-            with self.subTest(arguments):
-                run = self.run_bench(*arguments, *TARGET)
-                self.assertGreater(run.returncode, 0)
-                self.assertIn("--worst", run.stderr)
-                self.assertEqual(run.stdout, "")
-
     def test_records_that_cannot_be_replayed_have_no_figures(self):
         path = self.file("r.jsonl", lines_of(WITHOUT))
         self.refused(path, "unknown step 'fold'", "expected measured points that can be replayed")
@@ -277,7 +217,7 @@ class Estimate(unittest.TestCase):
         for name in ["first", "second"]:
             out = self.folder / name
             run = self.estimate(path, "--predict", out, "--json")
-            text = self.estimate(path, "--by-task", "--worst", 4).stdout
+            text = self.estimate(path, "--by-task").stdout
             runs.append((run.stdout, run.stderr, text, out.read_bytes()))
         self.assertEqual(runs[0], runs[1])
 

@@ -1,4 +1,4 @@
-#include "bench/search/lattice.h"
+#include "bench/estimator/lattice.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "bench/search/measured_points.h"
+#include "bench/estimator/measured_points.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -10,9 +10,9 @@
 namespace tcc {
 namespace {
 
-constexpr size_t kBatch = 16;
+constexpr size_t kBatch = 16;       // points that are built together
 constexpr double kStopBeyond = 10;  // times the constructed candidate
-constexpr int kPasses = 2;
+constexpr int kPasses = 2;          // timings of each point, of which the least counts
 
 // Times each artefact of the open task once.
 StatusOr<std::vector<Measurement>> MeasurePass(Measurer& measurer,

@@ -12,10 +12,10 @@
 
 #include "autodiff_features/learned/model_file.h"
 #include "autodiff_features/measured_tasks.h"
-#include "bench/search/curve_statistics.h"
-#include "bench/search/lattice.h"
-#include "bench/search/measured_points.h"
-#include "bench/search/median.h"
+#include "bench/estimator/curve_statistics.h"
+#include "bench/estimator/lattice.h"
+#include "bench/estimator/measured_points.h"
+#include "bench/median.h"
 #include "bench/subcommand.h"
 #include "bench/write_text.h"
 #include "runtime/executor/usable_cpus.h"
@@ -52,7 +52,7 @@ constexpr std::string_view kCompared[] = {"random", "evolutionary"};
 struct SearchCurve {
   std::vector<double> best;  // least seconds after each trial; infinite before the first right one
   int64_t predictions = 0;
-  double cpu_seconds = 0;  // of the search alone
+  double cpu_seconds = 0;  // of the search, without measuring
 };
 
 // A function that returns the measurements of points, in their order.

@@ -13,8 +13,8 @@ using Curves = std::vector<std::vector<double>>;
 // does not get there counts as all of its trials and one.
 double MedianTrialsWithin(const Curves& curves, double best_seconds, double share);
 
-// The mean over runs of ln(seconds / best) after so many trials, and the bounds between which 95 %
-// of 1,000 bootstrap samples of the runs lie. A run without a right candidate counts as e^5.
+// The mean over runs of ln(seconds / best) after a number of trials, and the bounds between which
+// 95 % of 1,000 bootstrap samples of the runs lie. A run without a right candidate counts as e^5.
 struct MeanRegret {
   double mean = 0;
   double low = 0, high = 0;

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "autodiff_features/gpu/gpu_prior.h"
 #include "bench/subcommand.h"
@@ -19,8 +18,8 @@
 namespace tcc {
 namespace {
 
-constexpr size_t kMaxCompiled =
-    16;  // schedules of a kernel that are compiled until one has no fault
+// The number of schedules of a kernel that are compiled in search of one without a fault.
+constexpr size_t kMaxCompiled = 16;
 constexpr RunSettings kCold = {.cold_weights = true, .cold_activations = true};
 
 struct ConstructOptions {
@@ -28,7 +27,6 @@ struct ConstructOptions {
   std::string target = "sm_86";
   std::string kernel;
   size_t picks = 1000;
-  bool json = false;
 };
 
 // A schedule of a kernel, as machine code says: no device is needed.
@@ -189,7 +187,7 @@ Status CompilePick(const Workload& workload, const std::vector<SearchPoint>& poi
                    const CompileOptions& options, Backend& backend, TaskSpace& space,
                    TaskEstimator& estimator, KernelReport& report) {
   int64_t most_code = MostCodeBeside(report.start.code_size);
-  constexpr double kLess = 0.8;
+  constexpr double kLess = 0.8;  // of the instructions of a point whose code was too large
   CodeEstimator estimated(space, options.target);
   std::map<size_t, double> most_instructions;  // of a sketch
   size_t compiled = 0;
@@ -246,22 +244,6 @@ StatusOr<KernelReport> ReportOf(const KernelStages& kernel, const CompileOptions
   return report;
 }
 
-nlohmann::json ToJson(const CodeReport& code) {
-  return {{"schedule", code.schedule},
-          {"predicted_us", code.predicted * 1e6},
-          {"passed", code.passed},
-          {"fault", code.fault},
-          {"registers", code.registers},
-          {"spill_bytes", code.spill_bytes},
-          {"shared_bytes", code.shared_bytes},
-          {"code_size", code.code_size},
-          {"code_bytes", code.code_bytes},
-          {"predicted_code_bytes", 16 * code.predicted_code},
-          {"fma_share", code.fma_share},
-          {"predicted_share", code.predicted_share},
-          {"waves", code.waves}};
-}
-
 void PrintRow(const KernelReport& report) {
   auto print = [&](const CodeReport& code) {
     fmt::print(" {:>8.1f} {:>4} {:>4} {:>6} {:>5.0f} {:>5.1f} {:>5.1f} {:>6.1f} {:>2}",
@@ -315,23 +297,8 @@ void PrintSum(const std::string& network, const NetworkSum& sum) {
       1e3 * sum.construct_seconds / kernels, 1e3 * sum.most_construct_seconds);
 }
 
-nlohmann::json ToJson(const NetworkSum& sum) {
-  return {{"kernels", sum.kernels},
-          {"constructed", sum.constructed},
-          {"at_start", sum.at_start},
-          {"start_fma_share", sum.start_share},
-          {"pick_fma_share", sum.pick_share},
-          {"start_spill_bytes", sum.start_spills},
-          {"pick_spill_bytes", sum.pick_spills},
-          {"start_predicted_us", 1e6 * sum.start_seconds},
-          {"pick_predicted_us", 1e6 * sum.pick_seconds},
-          {"construct_ms", 1e3 * sum.construct_seconds},
-          {"most_construct_ms", 1e3 * sum.most_construct_seconds}};
-}
-
 StatusOr<NetworkSum> ConstructNetwork(const std::string& network, const CompileOptions& compile,
-                                      const ConstructOptions& options, Backend& backend,
-                                      nlohmann::json& rows) {
+                                      const ConstructOptions& options, Backend& backend) {
   TCC_ASSIGN_OR_RETURN(Graph graph, BuildZoo(network));
   TCC_ASSIGN_OR_RETURN(KernelSet set, KernelsOf(std::move(graph), compile));
   NetworkSum sum;
@@ -339,20 +306,13 @@ StatusOr<NetworkSum> ConstructNetwork(const std::string& network, const CompileO
     if (kernel.symbol.find(options.kernel) == std::string::npos) continue;
     TCC_ASSIGN_OR_RETURN(KernelReport report, ReportOf(kernel, compile, options, backend));
     sum.Add(report);
-    if (!options.json) PrintRow(report);
-    if (!options.json && !options.kernel.empty()) {
+    PrintRow(report);
+    if (!options.kernel.empty()) {
       for (const CodeReport* code : {&report.start, &report.pick}) {
         fmt::print("  {}: {}\n", code == &report.start ? "start" : "pick", code->schedule);
         for (const std::string& line : code->terms) fmt::print("    {}\n", line);
       }
     }
-    rows.push_back({{"network", network},
-                    {"kernel", report.kernel},
-                    {"constructed", report.constructed},
-                    {"is_start", report.is_start},
-                    {"construct_ms", report.construct_seconds * 1e3},
-                    {"start", ToJson(report.start)},
-                    {"pick", ToJson(report.pick)}});
   }
   return sum;
 }
@@ -366,21 +326,13 @@ Status RunConstruct(const ConstructOptions& options) {
   TCC_ASSIGN_OR_RETURN(std::unique_ptr<Backend> backend, MakeBackend(target));
   std::vector<std::string> networks = {options.network};
   if (options.network == "all") networks = ZooNames();
-  nlohmann::json rows = nlohmann::json::array(), sums = nlohmann::json::object();
-  if (!options.json) {
-    fmt::print(
-        "{:<36} | {:>8} {:>4} {:>4} {:>6} {:>5} {:>5} {:>5} {:>6} {:>2} | the same of the pick | "
-        "ms\n",
-        "kernel", "start us", "regs", "sp.", "shared", "code", "fma%", "guess", "waves", "no");
-  }
+  fmt::print(
+      "{:<36} | {:>8} {:>4} {:>4} {:>6} {:>5} {:>5} {:>5} {:>6} {:>2} | the same of the pick | "
+      "ms\n",
+      "kernel", "start us", "regs", "sp.", "shared", "code", "fma%", "guess", "waves", "no");
   for (const std::string& network : networks) {
-    TCC_ASSIGN_OR_RETURN(NetworkSum sum,
-                         ConstructNetwork(network, compile, options, *backend, rows));
-    sums[network] = ToJson(sum);
-    if (!options.json) PrintSum(network, sum);
-  }
-  if (options.json) {
-    fmt::print("{}\n", nlohmann::json{{"kernels", rows}, {"networks", sums}}.dump(2));
+    TCC_ASSIGN_OR_RETURN(NetworkSum sum, ConstructNetwork(network, compile, options, *backend));
+    PrintSum(network, sum);
   }
   return OkStatus();
 }
@@ -399,7 +351,6 @@ BenchAction DeclareConstruct(CLI::App& app) {
   app.add_option("--picks", options->picks, "Schedules that are looked at until one compiles")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
-  app.add_flag("--json", options->json, "Write JSON");
   return [options] { return RunConstruct(*options); };
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What a network takes: its artefact on disk and its peak memory in a program that only runs it.
 
-usage: memory.py TCC RUN_ONLY [NETWORK]
+usage: memory_test.py TCC RUN_ONLY [NETWORK]
 
 TCC is the tcc program, RUN_ONLY the program of examples/run_only, NETWORK a name of `tcc zoo list`
 (default resnet50). Prints one JSON object; ends with 1 if the artefact is larger than 1.02 of the

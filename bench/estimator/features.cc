@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "autodiff_features/features/feature_table.h"
 #include "autodiff_features/features/sketch_formulas.h"
@@ -21,7 +20,6 @@ struct FeaturesOptions {
   std::string kernel;
   int threads = 0;
   size_t points = 2000;
-  bool json = false;
 };
 
 // A sketch of a kernel: its formulas, their values where it starts, and what they cost.
@@ -81,32 +79,6 @@ StatusOr<SketchReport> ReportOf(const Function& fn, const Sketch& sketch, const 
   return report;
 }
 
-nlohmann::json ToJson(const std::string& kernel, const SketchReport& report) {
-  nlohmann::json nests = nlohmann::json::array();
-  for (size_t n = 0; n < report.nests.size(); ++n) {
-    nlohmann::json rows;
-    for (size_t f = 0; f < kFeatures; ++f) {
-      rows[std::string(FeatureRows()[f].name)] = report.rows[n * kFeatures + f];
-    }
-    nests.push_back({{"name", report.nests[n]}, {"features", rows}});
-  }
-  return {{"kernel", kernel},
-          {"sketch", report.sketch},
-          {"sizes", report.sizes},
-          {"sites", report.counts.sites},
-          {"sites_bounded", report.counts.bounded},
-          {"accesses", report.counts.accesses},
-          {"accesses_without_box", report.counts.without_box},
-          {"feature_instructions", report.feature_instructions},
-          {"prior_instructions", report.prior_instructions},
-          {"extract_ms", report.extract_seconds * 1e3},
-          {"feature_points_per_second", report.points_per_second},
-          {"prior_points_per_second", report.priors_per_second},
-          {"finite", report.finite},
-          {"start_seconds", report.start_seconds},
-          {"nests", nests}};
-}
-
 void PrintRow(const std::string& kernel, const SketchReport& report) {
   fmt::print(
       "{:<40} {:<16} {:>5} {:>3}/{:<3} {:>3}/{:<3} {:>6} {:>6} {:>7.1f} {:>9.0f} {:>9.0f} "
@@ -143,27 +115,19 @@ Status RunFeatures(const FeaturesOptions& given) {
   }
   TCC_ASSIGN_OR_RETURN(Graph graph, BuildZoo(options.network));
   TCC_ASSIGN_OR_RETURN(KernelSet set, KernelsOf(std::move(graph), {.target = target}));
-  nlohmann::json all = nlohmann::json::array();
-  if (!options.json) {
-    fmt::print("{:<40} {:<16} {:>5} {:>7} {:>7} {:>6} {:>6} {:>7} {:>9} {:>9} {:>9}\n", "kernel",
-               "sketch", "sizes", "bounded", "no box", "feat.", "prior", "ms", "feat./s", "prior/s",
-               "us");
-  }
+  fmt::print("{:<40} {:<16} {:>5} {:>7} {:>7} {:>6} {:>6} {:>7} {:>9} {:>9} {:>9}\n", "kernel",
+             "sketch", "sizes", "bounded", "no box", "feat.", "prior", "ms", "feat./s", "prior/s",
+             "us");
   for (const KernelStages& kernel : set.kernels) {
     if (kernel.symbol.find(options.kernel) == std::string::npos) continue;
     for (const Function& variant : kernel.variants) {
       for (const Sketch& sketch : GenerateSketches(variant, target)) {
         TCC_ASSIGN_OR_RETURN(SketchReport report, ReportOf(variant, sketch, target, options));
-        if (options.json) {
-          all.push_back(ToJson(kernel.symbol, report));
-        } else {
-          PrintRow(kernel.symbol, report);
-          if (!options.kernel.empty()) PrintRows(report);
-        }
+        PrintRow(kernel.symbol, report);
+        if (!options.kernel.empty()) PrintRows(report);
       }
     }
   }
-  if (options.json) fmt::print("{}\n", all.dump(2));
   return OkStatus();
 }
 
@@ -180,7 +144,6 @@ BenchAction DeclareFeatures(CLI::App& app) {
   app.add_option("--points", options->points, "Points of each sketch that are evaluated")
       ->check(CLI::Range(0, 1000000))
       ->capture_default_str();
-  app.add_flag("--json", options->json, "Write JSON");
   return [options] { return RunFeatures(*options); };
 }
 

@@ -1,4 +1,4 @@
-#include "bench/search/lattice.h"
+#include "bench/estimator/lattice.h"
 
 #include <algorithm>
 
@@ -9,8 +9,8 @@
 namespace tcc {
 namespace {
 
-// A sketch's lattice is thinned out until it has at most so many points, legal or not, for each one
-// that it may have.
+// A sketch's lattice is thinned out until its points, legal or not, are at most this multiple of
+// the legal ones that it may have.
 constexpr size_t kMaxDrawn = 64;
 constexpr size_t kMinPoints = 60;  // of a sketch that is worth its place
 constexpr size_t kChunk = 4096;    // points that are checked at once
@@ -40,7 +40,7 @@ size_t ProductOf(const Values& values, size_t most) {
 }
 
 // Drops every other value of the size with most, but for its start and its ends; of two or three
-// values the one furthest from the start. False where every size has its start alone.
+// values the one furthest from the start. False if every size has only its start left.
 bool Thin(const Sketch& sketch, Values& values) {
   auto widest = std::ranges::max_element(values, {}, &std::vector<int64_t>::size);
   if (widest == values.end() || widest->size() < 2) return false;

@@ -1,17 +1,17 @@
-#include "bench/search/curve_statistics.h"
+#include "bench/estimator/curve_statistics.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-#include "bench/search/median.h"
+#include "bench/median.h"
 #include "support/random.h"
 
 namespace tcc {
 namespace {
 
-constexpr double kMaxRegret = 5;
-constexpr int kBootstraps = 1000;
+constexpr double kMaxRegret = 5;    // ln; of a run before its first right candidate as well
+constexpr int kBootstraps = 1000;   // resampled means, of which the bounds are percentiles
 constexpr double kOutside = 0.025;  // share of the samples beyond each bound
 
 double RegretAt(const std::vector<double>& curve, double best_seconds, size_t trials) {

@@ -1,13 +1,13 @@
 // tcc-bench lattice: measures every point of small spaces, for searchers to be compared on.
 
-#include "bench/search/lattice.h"
+#include "bench/estimator/lattice.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <memory>
 
-#include "bench/search/measured_points.h"
+#include "bench/estimator/measured_points.h"
 #include "bench/subcommand.h"
 #include "runtime/executor/usable_cpus.h"
 #include "search/measure/measuring_lock.h"

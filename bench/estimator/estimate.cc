@@ -6,14 +6,11 @@
 
 #include "autodiff_features/learned/model_file.h"
 #include "autodiff_features/measured_features.h"
-#include "bench/first_pick.h"
 #include "bench/subcommand.h"
-#include "bench/worst_pairs.h"
 #include "bench/write_text.h"
 #include "cli/cost_model/measured_file.h"
 #include "cli/cost_model/quality_report.h"
 #include "cli/cost_model/records_target.h"
-#include "runtime/executor/usable_cpus.h"
 
 namespace tcc {
 namespace {
@@ -24,10 +21,7 @@ struct EstimateOptions {
   std::string model;
   std::string predict;
   double held_out = 1;
-  std::vector<std::string> first_pick;
-  int threads = 0;
   bool by_task = false;
-  size_t worst = 0;
   bool json = false;
 };
 
@@ -70,7 +64,7 @@ void PrintTasks(const std::vector<MeasuredTask>& tasks, const TaskPredictions& p
 }
 
 Status RankRecords(const EstimateOptions& options, const std::optional<LearnedModel>& learned) {
-  if (options.records.empty()) return UsageError("expected --records or --first-pick");
+  if (options.records.empty()) return UsageError("expected --records");
   MeasuredTasks measured;
   for (const std::string& file : options.records) {
     TCC_RETURN_IF_ERROR(ReadMeasurements(file, measured));
@@ -103,25 +97,7 @@ Status RankRecords(const EstimateOptions& options, const std::optional<LearnedMo
   }
   TaskPredictions predictions = learned ? judged.ByModel(*learned) : judged.ByPrior();
   if (options.by_task) PrintTasks(judged.tasks, predictions);
-  fmt::print("{}", DescribeWorstPairs(judged, predictions, options.worst, target, profile));
   fmt::print("{}", report.ToText());
-  return OkStatus();
-}
-
-// Refuses what the other way of working reads.
-Status ExpectUsedOptions(const EstimateOptions& options) {
-  bool picks = !options.first_pick.empty();
-  if (picks && !options.records.empty()) {
-    return UsageError("--records: expected without --first-pick");
-  }
-  if (picks &&
-      (!options.predict.empty() || options.by_task || options.worst > 0 || options.held_out != 1)) {
-    return UsageError("--predict, --by-task, --worst and --held-out: expected with --records");
-  }
-  if (!picks && options.threads != 0) return UsageError("--threads: expected with --first-pick");
-  if (options.json && (options.by_task || options.worst > 0)) {
-    return UsageError("--by-task and --worst: expected without --json");
-  }
   return OkStatus();
 }
 
@@ -135,13 +111,8 @@ Status RunEstimate(const EstimateOptions& options) {
   if (!options.model.empty()) {
     TCC_ASSIGN_OR_RETURN(learned, ReadModel(options.model));
   }
-  TCC_RETURN_IF_ERROR(ExpectUsedOptions(options));
-  if (options.first_pick.empty()) return RankRecords(options, learned);
-  FirstPickOptions pick{.networks = options.first_pick, .target = target};
-  pick.threads = options.threads > 0 ? options.threads : UsableCpus();
-  pick.model = learned ? &*learned : nullptr;
-  pick.json = options.json;
-  return MeasureFirstPicks(pick);
+  if (options.json && options.by_task) return UsageError("--by-task: expected without --json");
+  return RankRecords(options, learned);
 }
 
 }  // namespace
@@ -160,17 +131,7 @@ BenchAction DeclareEstimate(CLI::App& app) {
       ->check(RefuseNan)
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  app.add_option("--first-pick", options->first_pick,
-                 "Networks of the zoo: time the best predicted of 20,000 points of each task "
-                 "beside what is compiled without a search")
-      ->delimiter(',');
-  app.add_option("--threads", options->threads, "Threads of --first-pick; 0: all")
-      ->check(CLI::Range(0, 1024));
   app.add_flag("--by-task", options->by_task, "A line a task");
-  app.add_option("--worst", options->worst,
-                 "Print so many of the pairs whose order is predicted worst, with the features "
-                 "that tell them apart")
-      ->check(CLI::Range(1, 1000));
   app.add_flag("--json", options->json, "Write JSON");
   return [options] { return RunEstimate(*options); };
 }
