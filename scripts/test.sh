@@ -29,5 +29,6 @@ ctest --test-dir "$build" -j "$jobs" --output-on-failure --no-tests=error \
 
 echo
 scripts/size_report.py
+size_status=$?
 echo
-scripts/count_tests.py "$build/tests.xml" "build=$build_status"
+scripts/count_tests.py "$build/tests.xml" "build=$build_status" "size=$size_status"
