@@ -50,14 +50,4 @@ LearnedModel PriorAlone(const CpuProfile& profile) {
   return model;
 }
 
-std::vector<double> PredictAt(const SketchFormulas& formulas, const LearnedModel* model,
-                              std::span<const Point> points) {
-  if (!model) return formulas.LnSecondsAt(points);
-  std::vector<double> ln_seconds;
-  for (const LearnedModel::Prediction& at : model->Predict(FeaturesAt(formulas, points))) {
-    ln_seconds.push_back(at.ln_seconds);
-  }
-  return ln_seconds;
-}
-
 }  // namespace tcc

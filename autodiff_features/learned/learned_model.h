@@ -30,8 +30,4 @@ struct LearnedModel {
 // Returns a model without members, which predicts the prior's seconds.
 LearnedModel PriorAlone(const CpuProfile& profile);
 
-// Returns ln seconds of points of a sketch; without a model (nullptr) those of the prior alone.
-std::vector<double> PredictAt(const SketchFormulas& formulas, const LearnedModel* model,
-                              std::span<const Point> points);
-
 }  // namespace tcc
