@@ -27,9 +27,8 @@ struct SizeValues {
 
   int64_t Nearest(size_t s, double ln_size) const {
     double size = std::exp(ln_size);
-    auto above =
-        std::lower_bound(values[s].begin(), values[s].end(), size,
-                         [](int64_t value, double x) { return static_cast<double>(value) < x; });
+    auto above = std::ranges::lower_bound(
+        values[s], size, [](int64_t value, double x) { return static_cast<double>(value) < x; });
     if (above == values[s].begin()) return *above;
     if (above == values[s].end()) return values[s].back();
     int64_t below = *std::prev(above);

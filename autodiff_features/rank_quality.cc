@@ -23,7 +23,7 @@ std::vector<size_t> PrecisePoints(const MeasuredTask& task) {
 std::vector<double> RanksOf(const std::vector<double>& values) {
   std::vector<size_t> order(values.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return values[a] < values[b]; });
+  std::ranges::sort(order, [&](size_t a, size_t b) { return values[a] < values[b]; });
   std::vector<double> ranks(values.size());
   for (size_t first = 0; first < order.size();) {
     size_t end = first + 1;
@@ -113,7 +113,7 @@ double RegretOf(const MeasuredTask& task, std::span<const double> predicted, siz
   if (task.points.empty()) return 0;
   std::vector<size_t> order(task.points.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+  std::ranges::sort(order, [&](size_t a, size_t b) {
     return std::pair(Comparable(predicted[a]), -task.points[a].seconds) <
            std::pair(Comparable(predicted[b]), -task.points[b].seconds);
   });
@@ -129,7 +129,7 @@ double RandomRegret(const MeasuredTask& task, size_t count) {
   std::vector<double> seconds;
   for (const MeasuredPoint& point : task.points) seconds.push_back(point.seconds);
   if (seconds.empty()) return 0;
-  std::sort(seconds.begin(), seconds.end());
+  std::ranges::sort(seconds);
   size_t points = seconds.size(), drawn = std::min(count, points);
   // The fastest of those drawn is the i-th point if it is drawn and none of the faster ones is:
   // C(points - 1 - i, drawn - 1) draws of C(points, drawn).

@@ -89,7 +89,7 @@ Status MeasureSketch(std::vector<Cost>& costs) {
   int64_t legal = 0;
   add_ms("check_10000_points_ms", MedianSeconds(5, [&] {
            std::vector<bool> are_legal = space.AreLegal(points);
-           legal = std::count(are_legal.begin(), are_legal.end(), true);
+           legal = std::ranges::count(are_legal, true);
          }));
   if (legal != 10'000) return absl::InternalError("a sampled point is not legal");
 

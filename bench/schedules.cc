@@ -193,7 +193,7 @@ Status RunScheduleSuite(const ScheduleSuiteOptions& options) {
       continue;
     }
     TCC_ASSIGN_OR_RETURN(std::vector<KernelResult> measured, MeasureKernel(kernel, options));
-    if (as_text) std::for_each(measured.begin(), measured.end(), PrintRow);
+    if (as_text) std::ranges::for_each(measured, PrintRow);
     results.insert(results.end(), measured.begin(), measured.end());
   }
   if (!found) return UsageError("no kernel '{}' in suite '{}'", options.kernel, options.suite);

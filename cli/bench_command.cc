@@ -72,7 +72,7 @@ StatusOr<std::vector<double>> Measure(Bench& bench, int iterations) {
     TCC_RETURN_IF_ERROR(bench.Run());
     times.push_back(1e3 * stopwatch.Seconds());
   }
-  std::sort(times.begin(), times.end());
+  std::ranges::sort(times);
   return times;
 }
 
@@ -179,8 +179,8 @@ void PrintProfile(const Artefact& artefact, const Profile& profile,
   for (const KernelTime& kernel : kernels) total += kernel.seconds;
   std::vector<size_t> order(kernels.size());
   for (size_t k = 0; k < order.size(); ++k) order[k] = k;
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return kernels[a].seconds > kernels[b].seconds; });
+  std::ranges::stable_sort(
+      order, [&](size_t a, size_t b) { return kernels[a].seconds > kernels[b].seconds; });
   fmt::print("kernels timed by {}; peaks {}\n", profile.timer, PeaksText(profile.peaks));
   fmt::print("{:>9} {:>6} {:>5} {:>8} {:>6} {:<12}  kernel: nodes\n", "ms", "share", "calls",
              "GFLOP/s", "% peak", "of");

@@ -142,8 +142,8 @@ StatusOr<Json> CompiledForm(Graph graph) {
   for (size_t t = 0; t < kernels.tasks.size(); ++t) {
     flops += kernels.tasks[t].flops * kernels.runs_of_task[t];
   }
-  auto repacks = std::count_if(graph.nodes.begin(), graph.nodes.end(),
-                               [](const Node& node) { return node.op == OpKind::kRepack; });
+  auto repacks = std::ranges::count_if(graph.nodes,
+                                       [](const Node& node) { return node.op == OpKind::kRepack; });
   return Json{{"nodes_after_passes", graph.nodes.size()},
               {"kernel_calls", kernels.tasks.size()},
               {"different_kernels", kernels.kernels.size()},
@@ -214,7 +214,7 @@ std::string CellOf(const std::string& key, const Json& value) {
 std::vector<std::string> FieldsOf(const Json& rows) {
   std::vector<std::string> fields;
   for (const auto& [field, ignored] : rows.front().items()) {
-    bool used = std::any_of(rows.begin(), rows.end(), [&, name = field](const Json& row) {
+    bool used = std::ranges::any_of(rows, [&, name = field](const Json& row) {
       return row.contains(name) && !row[name].is_null() && row[name] != 0;
     });
     if (used) fields.push_back(field);
@@ -264,7 +264,7 @@ bool IsList(const Json& value) {
 std::string TitleOf(std::string key) {
   constexpr std::string_view kBytes = "_bytes";
   if (key.ends_with(kBytes)) key.resize(key.size() - kBytes.size());
-  std::replace(key.begin(), key.end(), '_', ' ');
+  std::ranges::replace(key, '_', ' ');
   return key;
 }
 

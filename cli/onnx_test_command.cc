@@ -77,7 +77,7 @@ StatusOr<std::vector<std::string>> TestsToRun(const OnnxTestCommand& command) {
     TCC_ASSIGN_OR_RETURN(std::set<std::string> list, ReadList(command.list));
     std::erase_if(names, [&](const std::string& name) { return !list.contains(name); });
   }
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   if (names.empty()) return InvalidInput("'{}' holds no test that was asked for", command.folder);
   return names;
 }

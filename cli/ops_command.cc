@@ -133,8 +133,7 @@ std::string RowText(const OnnxOp& op) {
 std::string OpsMarkdown() {
   std::vector<const OnnxOp*> ops;
   for (const OnnxOp& op : AllOnnxOps()) ops.push_back(&op);
-  std::sort(ops.begin(), ops.end(),
-            [](const OnnxOp* a, const OnnxOp* b) { return a->name < b->name; });
+  std::ranges::sort(ops, [](const OnnxOp* a, const OnnxOp* b) { return a->name < b->name; });
   std::string text = kIntroduction;
   text += fmt::format("\n{} operators, up to opset {}:\n\n", ops.size(), kNewestOpset);
   text += "| operator | opsets | inputs | operands | T | attributes |\n|---|---|---|---|---|---|\n";
@@ -163,8 +162,7 @@ Status RunOps(const OpsCommand& command) {
   }
   std::vector<const OnnxOp*> ops;
   for (const OnnxOp& op : AllOnnxOps()) ops.push_back(&op);
-  std::sort(ops.begin(), ops.end(),
-            [](const OnnxOp* a, const OnnxOp* b) { return a->name < b->name; });
+  std::ranges::sort(ops, [](const OnnxOp* a, const OnnxOp* b) { return a->name < b->name; });
   if (command.json) {
     nlohmann::ordered_json rows = nlohmann::ordered_json::array();
     for (const OnnxOp* op : ops) {

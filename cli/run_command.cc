@@ -68,7 +68,7 @@ StatusOr<OutputFile> ParseOutput(const std::string& text, const Metadata& metada
                       pair.second);
   }
   std::vector<std::string> names = OutputNames(metadata);
-  auto found = std::find(names.begin(), names.end(), pair.first);
+  auto found = std::ranges::find(names, pair.first);
   if (found == names.end()) {
     return UsageError("--output: no output is named '{}'; there are {}", pair.first,
                       fmt::join(names, ", "));

@@ -157,8 +157,8 @@ class CudaBackend final : public Backend {
       GpuImage ignored;
       TCC_RETURN_IF_ERROR(CompileGroup({i}, kernels, compiled, ignored));
     }
-    bool all_compile = std::all_of(group.begin(), group.end(),
-                                   [&](size_t i) { return compiled.kernels[i].refused.ok(); });
+    bool all_compile =
+        std::ranges::all_of(group, [&](size_t i) { return compiled.kernels[i].refused.ok(); });
     return all_compile ? status : OkStatus();
   }
 

@@ -139,8 +139,8 @@ StatusOr<std::vector<LaunchFacts>> FactsOfLaunches(const LaunchPlan& plan, const
   std::vector<LaunchFacts> facts;
   for (const Launch& launch : plan.launches) {
     auto named = [&](const auto& kernels, auto name) {
-      return std::find_if(kernels.begin(), kernels.end(),
-                          [&](const auto& kernel) { return kernel.*name == launch.kernel; });
+      return std::ranges::find_if(
+          kernels, [&](const auto& kernel) { return kernel.*name == launch.kernel; });
     };
     auto code = named(codes, &CubinKernel::name);
     auto resources = named(cubin.kernels, &KernelResources::kernel);

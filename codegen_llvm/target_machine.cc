@@ -46,7 +46,7 @@ StatusOr<Cpu> HostCpu() {
   std::vector<std::string> features;
   for (const auto& entry : host)
     features.push_back(fmt::format("{}{}", entry.second ? '+' : '-', entry.first().str()));
-  std::sort(features.begin(), features.end());
+  std::ranges::sort(features);
   return Cpu{llvm::sys::getHostCPUName().str(), fmt::format("{}", fmt::join(features, ","))};
 }
 

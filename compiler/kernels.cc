@@ -136,7 +136,7 @@ Status ExpectKernelsFor(const Schedules& schedules, const KernelSet& set) {
   for (const auto& [name, schedule] : schedules) {
     std::vector<std::string> symbols;
     for (const KernelStages& kernel : set.kernels) symbols.push_back(kernel.symbol);
-    if (std::find(symbols.begin(), symbols.end(), name) != symbols.end()) continue;
+    if (std::ranges::find(symbols, name) != symbols.end()) continue;
     return InvalidInput("a schedule is given for '{}'; the kernels are {}", name,
                         fmt::join(symbols, ", "));
   }

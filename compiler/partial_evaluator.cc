@@ -32,12 +32,12 @@ class Part {
   void AddBehind(ValueId result) {
     graph_.outputs = {Copied(result)};
     for (auto node = whole_.nodes.rbegin(); node != whole_.nodes.rend(); ++node) {
-      bool wanted = std::any_of(node->outputs.begin(), node->outputs.end(), [&](ValueId output) {
+      bool wanted = std::ranges::any_of(node->outputs, [&](ValueId output) {
         return copies_.contains(output) && !known_.contains(output);
       });
       if (wanted) graph_.nodes.push_back(Copied(*node));
     }
-    std::reverse(graph_.nodes.begin(), graph_.nodes.end());
+    std::ranges::reverse(graph_.nodes);
     for (ValueId input : whole_.inputs) {
       if (auto copy = copies_.find(input); copy != copies_.end()) {
         graph_.inputs.push_back(copy->second);

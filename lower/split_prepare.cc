@@ -154,7 +154,7 @@ class Splitter {
 
   // Returns whether the nest writes a non-constant buffer in `used`.
   bool WritesOneOf(const Nest& nest, const VarSet& used) const {
-    return std::any_of(allocated_.begin(), allocated_.end(), [&](const Buffer& buffer) {
+    return std::ranges::any_of(allocated_, [&](const Buffer& buffer) {
       return buffer.scope != Scope::kConstant && used.contains(buffer.var) &&
              nest.writes.contains(buffer.var);
     });

@@ -255,7 +255,7 @@ StatusOr<Tensor> ParseNpy(std::span<const uint8_t> file) {
                         parts.elements.size());
   }
   if (header.dtype == kBool &&
-      std::any_of(parts.elements.begin(), parts.elements.end(), [](uint8_t b) { return b > 1; })) {
+      std::ranges::any_of(parts.elements, [](uint8_t b) { return b > 1; })) {
     return InvalidInput("npy: a bool is neither 0 nor 1");
   }
   TCC_ASSIGN_OR_RETURN(Tensor tensor,

@@ -105,9 +105,8 @@ Expr IterationsOf(const Site& site, const Expr& index, size_t first) {
     bool used = false;
     for (size_t i = 0; i < site.parts_of.size(); ++i) {
       const std::vector<size_t>& parts = site.parts_of[i];
-      bool in_index =
-          std::find(iters.begin(), iters.end(), site.block->iters[i].var) != iters.end();
-      used = used || (in_index && std::find(parts.begin(), parts.end(), p) != parts.end());
+      bool in_index = std::ranges::find(iters, site.block->iters[i].var) != iters.end();
+      used = used || (in_index && std::ranges::find(parts, p) != parts.end());
     }
     const Expr& extent = site.parts[p].extent;
     if (used) iterations = IsConstant(iterations, 1) ? extent : iterations * extent;

@@ -76,8 +76,8 @@ class PartProducts {
     Expr starts = ProductOf(
         ExtentsOf(site_.other_parts, [&](size_t p) { return site_.parts[p].loop < loop; }));
     for (size_t i : site_.dense) {
-      bool outside = std::any_of(site_.parts_of[i].begin(), site_.parts_of[i].end(),
-                                 [&](size_t p) { return site_.parts[p].loop < loop; });
+      bool outside = std::ranges::any_of(site_.parts_of[i],
+                                         [&](size_t p) { return site_.parts[p].loop < loop; });
       if (outside) starts = Times(starts, TilesOf(i, loop));
     }
     return starts;
@@ -104,8 +104,7 @@ void CountTileUse(const Site& site, const PartProducts& products, InstanceCounts
     Expr spread = products.SpreadOf(i);
     if (IsConstant(spread, 1)) continue;
     const std::vector<size_t>& parts = site.parts_of[i];
-    bool has_lanes =
-        site.lane_part && std::find(parts.begin(), parts.end(), *site.lane_part) != parts.end();
+    bool has_lanes = site.lane_part && std::ranges::find(parts, *site.lane_part) != parts.end();
     Expr use = Over(Real(site.block->iters[i].domain), Times(products.TilesOf(i), Real(spread)));
     (has_lanes ? counts.lane_use : counts.row_use) =
         Times(has_lanes ? counts.lane_use : counts.row_use, use);

@@ -15,17 +15,16 @@ namespace tcc {
 namespace {
 
 bool MayExist(const Block& block) {
-  return std::none_of(block.iters.begin(), block.iters.end(),
-                      [](const IterVar& iter) { return IsConstant(iter.domain, 0); });
+  return std::ranges::none_of(block.iters,
+                              [](const IterVar& iter) { return IsConstant(iter.domain, 0); });
 }
 
 bool IsSubset(const std::vector<size_t>& a, const std::vector<size_t>& b) {
-  return std::includes(b.begin(), b.end(), a.begin(), a.end());
+  return std::ranges::includes(b, a.begin(), a.end());
 }
 
 bool Meet(const std::vector<size_t>& a, const std::vector<size_t>& b) {
-  return std::any_of(a.begin(), a.end(),
-                     [&](size_t part) { return std::binary_search(b.begin(), b.end(), part); });
+  return std::ranges::any_of(a, [&](size_t part) { return std::ranges::binary_search(b, part); });
 }
 
 // The binding at the first iteration of every part outside the unrolled and vectorized ones.
@@ -57,19 +56,18 @@ void FindDense(Site& site) {
     if (!site.parts_of[i].empty() && IsDenseIter(site, i)) candidates.push_back(i);
   }
   // The variable with most parts decides the others that share them.
-  std::stable_sort(candidates.begin(), candidates.end(), [&](size_t a, size_t b) {
+  std::ranges::stable_sort(candidates, [&](size_t a, size_t b) {
     return site.parts_of[a].size() > site.parts_of[b].size();
   });
   std::set<size_t> taken;
   for (size_t i : candidates) {
-    bool free = std::none_of(site.dense.begin(), site.dense.end(), [&](size_t other) {
-      return Meet(site.parts_of[i], site.parts_of[other]);
-    });
+    bool free = std::ranges::none_of(
+        site.dense, [&](size_t other) { return Meet(site.parts_of[i], site.parts_of[other]); });
     if (!free) continue;
     site.dense.push_back(i);
     taken.insert(site.parts_of[i].begin(), site.parts_of[i].end());
   }
-  std::sort(site.dense.begin(), site.dense.end());
+  std::ranges::sort(site.dense);
   for (size_t p = 0; p < site.parts.size(); ++p) {
     if (!taken.contains(p)) site.other_parts.push_back(p);
   }
@@ -77,9 +75,9 @@ void FindDense(Site& site) {
 
 // Whether a variable that is not dense may have fewer instances than its parts have iterations.
 bool MayLeaveOut(const Site& site, size_t iter) {
-  if (std::find(site.dense.begin(), site.dense.end(), iter) != site.dense.end()) return false;
+  if (std::ranges::find(site.dense, iter) != site.dense.end()) return false;
   if (site.parts_of[iter].empty()) return !IsConstant(site.bindings[iter], 0);
-  return std::none_of(site.dense.begin(), site.dense.end(), [&](size_t other) {
+  return std::ranges::none_of(site.dense, [&](size_t other) {
     return IsSubset(site.parts_of[iter], site.parts_of[other]);
   });
 }
@@ -148,8 +146,8 @@ bool FeedsLinkTimeAlone(const Function& fn, const NestSites& nest,
     for (const Access& write : WritesOf(*site.block)) {
       const Buffer* buffer = FindBuffer(fn, write.buffer);
       if (buffer->scope == Scope::kConstant) continue;
-      if (std::any_of(fn.params.begin(), fn.params.end(),
-                      [&](const Buffer& param) { return param.var == write.buffer; })) {
+      if (std::ranges::any_of(fn.params,
+                              [&](const Buffer& param) { return param.var == write.buffer; })) {
         return false;
       }
       bool is_read = false;
@@ -174,8 +172,7 @@ size_t Site::FirstSpreadLoop() const {
 bool Site::FeedsReduction(size_t part) const {
   for (size_t i = 0; i < parts_of.size(); ++i) {
     const std::vector<size_t>& used = parts_of[i];
-    if (block->iters[i].kind == IterKind::kReduce &&
-        std::find(used.begin(), used.end(), part) != used.end()) {
+    if (block->iters[i].kind == IterKind::kReduce && std::ranges::find(used, part) != used.end()) {
       return true;
     }
   }

@@ -162,9 +162,8 @@ OperationCounts OperationsOf(const Block& block, bool tested) {
 }
 
 OperationCounts OperationsOf(const Site& site) {
-  bool partitioned = std::any_of(site.loops.begin(), site.loops.end(), [](const Ref<For>& loop) {
-    return loop->for_kind == ForKind::kPartitioned;
-  });
+  bool partitioned = std::ranges::any_of(
+      site.loops, [](const Ref<For>& loop) { return loop->for_kind == ForKind::kPartitioned; });
   return OperationsOf(*site.block, !partitioned);
 }
 

@@ -43,9 +43,8 @@ class NestCounter {
     AccessInstructions kept = work.loads;  // of cells that stay the same in the innermost loop
     const Block& block = *site.block;
     std::vector<Access> writes = WritesOf(block);
-    work.in_registers = std::all_of(writes.begin(), writes.end(), [&](const Access& write) {
-      return registers_.contains(write.buffer);
-    });
+    work.in_registers = std::ranges::all_of(
+        writes, [&](const Access& write) { return registers_.contains(write.buffer); });
     work.vectors = VectorsOf(site, writes);
     for (const Ref<For>& loop : site.loops) work.footprints.push_back(FootprintOf(loop));
     work.site = std::move(site);
@@ -97,11 +96,10 @@ class NestCounter {
 
   // A cell that is read twice is loaded once.
   static bool IsKnown(const SiteWork& work, const Access& access, bool is_write) {
-    return std::any_of(work.accesses.begin(), work.accesses.end(), [&](const TracedAccess& known) {
+    return std::ranges::any_of(work.accesses, [&](const TracedAccess& known) {
       return known.is_write == is_write && known.access.buffer == access.buffer &&
-             std::equal(known.access.indices.begin(), known.access.indices.end(),
-                        access.indices.begin(), access.indices.end(),
-                        [](const Expr& a, const Expr& b) { return Equal(a, b); });
+             std::ranges::equal(known.access.indices, access.indices,
+                                [](const Expr& a, const Expr& b) { return Equal(a, b); });
     });
   }
 

@@ -138,8 +138,8 @@ class LaunchCounter {
   void FindSteps(const Stmt& stmt, const Expr& times) {
     const auto* allocate = stmt.as<Allocate>();
     if (allocate && allocate->buffer.scope == Scope::kShared) {
-      bool known = std::any_of(fills_.begin(), fills_.end(),
-                               [&](const Expr& fill) { return Equal(fill, times); });
+      bool known =
+          std::ranges::any_of(fills_, [&](const Expr& fill) { return Equal(fill, times); });
       if (!known) {
         fills_.push_back(times);
         launch_.steps = Plus(launch_.steps, times);
@@ -211,10 +211,9 @@ class LaunchCounter {
   }
 
   static bool Reduces(const Site& site, const For& loop) {
-    return std::any_of(site.block->iters.begin(), site.block->iters.end(),
-                       [&](const IterVar& iter) {
-                         return iter.kind == IterKind::kReduce && UsesVar(iter.binding, loop.var);
-                       });
+    return std::ranges::any_of(site.block->iters, [&](const IterVar& iter) {
+      return iter.kind == IterKind::kReduce && UsesVar(iter.binding, loop.var);
+    });
   }
 
   // One for each result of a thread.
@@ -239,7 +238,7 @@ class LaunchCounter {
   }
 
   bool IsCopyAhead(const Site& site) const {
-    bool pipelined = std::any_of(site.loops.begin(), site.loops.end(), [](const Ref<For>& loop) {
+    bool pipelined = std::ranges::any_of(site.loops, [](const Ref<For>& loop) {
       return loop->for_kind == ForKind::kPipelinedAsync;
     });
     return pipelined && FillsShared(site);
@@ -247,7 +246,7 @@ class LaunchCounter {
 
   bool FillsShared(const Site& site) const {
     std::vector<Access> writes = WritesOf(*site.block);
-    return std::any_of(writes.begin(), writes.end(), [&](const Access& write) {
+    return std::ranges::any_of(writes, [&](const Access& write) {
       return FindBuffer(fn_, write.buffer)->scope == Scope::kShared;
     });
   }
@@ -268,11 +267,10 @@ class LaunchCounter {
   void AddAccess(const Site& site, const WarpParts& warp, const Access& access, bool fills,
                  std::vector<Access>& seen, WarpSite& work) {
     if (registers_.contains(access.buffer)) return;
-    bool is_known = std::any_of(seen.begin(), seen.end(), [&](const Access& other) {
+    bool is_known = std::ranges::any_of(seen, [&](const Access& other) {
       return other.buffer == access.buffer &&
-             std::equal(other.indices.begin(), other.indices.end(), access.indices.begin(),
-                        access.indices.end(),
-                        [](const Expr& a, const Expr& b) { return Equal(a, b); });
+             std::ranges::equal(other.indices, access.indices,
+                                [](const Expr& a, const Expr& b) { return Equal(a, b); });
     });
     if (is_known) return;
     seen.push_back(access);
@@ -291,8 +289,8 @@ class LaunchCounter {
       launch_.without_box.push_back(site.block->name + " of " + buffer.var->name);
     }
     std::vector<Access> writes = WritesOf(*site.block);
-    bool is_write = std::any_of(writes.begin(), writes.end(),
-                                [&](const Access& write) { return write.buffer == access.buffer; });
+    bool is_write = std::ranges::any_of(
+        writes, [&](const Access& write) { return write.buffer == access.buffer; });
     if (is_write) return;
     if (of_memory && !fills) work.waits_for_memory = true;
     if (buffer.scope == Scope::kShared) work.waits_for_shared = true;

@@ -150,7 +150,7 @@ std::optional<std::vector<MemoryStep>> StepsOf(const Site& site, const WarpParts
     std::optional<AffineForm> form = ToAffine(Substitute(access.indices[d], values), vars);
     if (!form) return std::nullopt;
     for (size_t i = 0; i < form->vars.size(); ++i) {
-      auto place = std::find(vars.begin(), vars.end(), form->vars[i]) - vars.begin();
+      auto place = std::ranges::find(vars, form->vars[i]) - vars.begin();
       MemoryStep& step = steps[static_cast<size_t>(place)];
       step.stride = step.stride + form->coefficients[i] * strides[d];
     }

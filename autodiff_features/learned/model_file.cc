@@ -178,7 +178,7 @@ std::vector<double> TakeFloats(std::span<const uint8_t>& bytes, size_t count) {
 }
 
 bool AllFinite(const std::vector<double>& values) {
-  return std::all_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); });
+  return std::ranges::all_of(values, [](double v) { return std::isfinite(v); });
 }
 
 }  // namespace

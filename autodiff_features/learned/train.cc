@@ -90,8 +90,8 @@ void AddMembers(const TrainingTask& task, const FurtherTraining& options, Learne
 }  // namespace
 
 bool IsFinite(const KernelFeatures& kernel) {
-  return std::isfinite(kernel.ln_prior) && std::all_of(kernel.rows.begin(), kernel.rows.end(),
-                                                       [](double x) { return std::isfinite(x); });
+  return std::isfinite(kernel.ln_prior) &&
+         std::ranges::all_of(kernel.rows, [](double x) { return std::isfinite(x); });
 }
 
 TaskLoss LossOf(std::span<const TrainingPoint* const> points, double ln_best,

@@ -89,7 +89,7 @@ std::vector<bool> ValuesToPull(const FormulaProgram& program, double width,
   std::vector<bool> pulled(program.values());
   for (size_t r = 0; r < program.results.size(); ++r) {
     std::span<const double> column = seeds.column(r);
-    bool seeded = std::any_of(column.begin(), column.end(), [](double seed) { return seed != 0; });
+    bool seeded = std::ranges::any_of(column, [](double seed) { return seed != 0; });
     if (seeded) pulled[program.results[r]] = true;
   }
   size_t id = program.values();

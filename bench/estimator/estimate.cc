@@ -1,4 +1,5 @@
 #include <fmt/core.h>
+#include <algorithm>
 
 #include <cmath>
 #include <memory>
@@ -48,8 +49,8 @@ void PrintTasks(const std::vector<MeasuredTask>& tasks, const TaskPredictions& p
     const MeasuredTask& task = tasks[t];
     const std::vector<double>& ln_seconds = predictions[t];
     PairCount pairs = CountPairs(task, ln_seconds, kPairsWithin);
-    auto best = std::min_element(
-        task.points.begin(), task.points.end(),
+    auto best = std::ranges::min_element(
+        task.points,
         [](const MeasuredPoint& a, const MeasuredPoint& b) { return a.seconds < b.seconds; });
     std::string right = "-";
     if (pairs.pairs > 0) {

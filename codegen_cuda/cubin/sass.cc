@@ -116,7 +116,7 @@ std::vector<Loop> LoopsOf(std::span<const Instruction> instructions, int sm) {
 }
 
 bool HoldsAnother(const Loop& loop, const std::vector<Loop>& loops) {
-  return std::any_of(loops.begin(), loops.end(), [&](const Loop& other) {
+  return std::ranges::any_of(loops, [&](const Loop& other) {
     bool same = other.first == loop.first && other.last == loop.last;
     return !same && other.first >= loop.first && other.last <= loop.last;
   });

@@ -30,7 +30,7 @@ std::vector<int> Permutation(ThreadOrder order, int count, uint64_t seed) {
     case ThreadOrder::kForward:
       break;
     case ThreadOrder::kReverse:
-      std::reverse(threads.begin(), threads.end());
+      std::ranges::reverse(threads);
       break;
     case ThreadOrder::kShuffled: {
       // std::shuffle differs between standard libraries.

@@ -45,7 +45,7 @@ std::optional<std::string> SharedMemory::Place(int id, int64_t offset, int64_t b
     *place = begin_ + offset;
     return std::nullopt;
   }
-  auto known = std::find_if(static_arrays_.begin(), static_arrays_.end(),
+  auto known = std::ranges::find_if(static_arrays_,
                             [&](const StaticArray& array) { return array.id == id; });
   if (known == static_arrays_.end()) {
     const int64_t begin = RoundUp(used_bytes_, 16);

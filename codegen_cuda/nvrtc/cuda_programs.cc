@@ -85,7 +85,7 @@ void ProgramCache::Put(const std::string& text, const Cubin& cubin) const {
 void ProgramCache::AddCompiler(const std::string& identity) const {
   if (folder_.empty()) return;
   std::vector<std::string> known = Compilers();
-  if (std::find(known.begin(), known.end(), identity) != known.end()) return;
+  if (std::ranges::find(known, identity) != known.end()) return;
   std::error_code error;
   fs::create_directories(folder_, error);
   if (error) return;
@@ -106,7 +106,7 @@ std::vector<std::string> ProgramCache::Compilers() const {
     if (name.substr(kCompilerPrefix.size()) != ToHex(Sha256(identity))) continue;
     identities.push_back(std::move(identity));
   }
-  std::sort(identities.begin(), identities.end());
+  std::ranges::sort(identities);
   return identities;
 }
 
@@ -121,8 +121,8 @@ std::vector<std::vector<size_t>> GroupKernels(const std::vector<KernelTextInfo>&
       groups.push_back({i});
       continue;
     }
-    bool is_known = std::any_of(kernel.symbols.begin(), kernel.symbols.end(),
-                                [&](const std::string& name) { return symbols.contains(name); });
+    bool is_known = std::ranges::any_of(
+        kernel.symbols, [&](const std::string& name) { return symbols.contains(name); });
     if (!open || bytes + kernel.bytes > kGroupBytes || is_known) {
       open = groups.size();
       groups.emplace_back();

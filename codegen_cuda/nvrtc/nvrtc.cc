@@ -296,7 +296,7 @@ void ReadResources(std::string_view line, KernelResources& kernel) {
 
 // Assigns a warning to the kernel that it names, or to all kernels if it names none.
 void ReadWarning(std::string_view line, std::vector<KernelResources>& kernels) {
-  auto named = std::find_if(kernels.begin(), kernels.end(), [&](const KernelResources& kernel) {
+  auto named = std::ranges::find_if(kernels, [&](const KernelResources& kernel) {
     return line.find("'" + kernel.kernel + "'") != std::string_view::npos;
   });
   for (auto kernel = kernels.begin(); kernel != kernels.end(); ++kernel) {

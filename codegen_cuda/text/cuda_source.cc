@@ -134,7 +134,7 @@ bool IndexesLocals(const Stmt& body) {
   bool found = false;
   auto look = [&](const Var& buffer, const std::vector<Expr>& indices) {
     if (!locals.contains(buffer.get())) return;
-    found = found || !std::all_of(indices.begin(), indices.end(), IsKnownPlace);
+    found = found || !std::ranges::all_of(indices, IsKnownPlace);
   };
   PreOrder(body, [&](const Stmt& stmt) {
     const auto* allocate = stmt.as<Allocate>();

@@ -187,7 +187,7 @@ const char* BitOperator(ScalarOp op) {
 
 Piece IntegerCall(ScalarOp op, DType dtype, std::vector<Piece> args) {
   std::string type = RegisterTypeText(dtype);
-  bool wide = std::any_of(args.begin(), args.end(), [](const Piece& arg) { return arg.wide; });
+  bool wide = std::ranges::any_of(args, [](const Piece& arg) { return arg.wide; });
   if (dtype.element() == kInt64 && !wide && BitOperator(op)) {
     return {
         fmt::format("{} {} {}", In(args[0], P::kUnary), BitOperator(op), In(args[1], P::kUnary)),

@@ -200,8 +200,7 @@ std::vector<Matrix> MatricesOf(const TileIndex& to, const Order& order, int64_t 
       matrices.push_back({{row, column}, *word});
     }
   }
-  std::sort(matrices.begin(), matrices.end(),
-            [](const Matrix& a, const Matrix& b) { return a.word < b.word; });
+  std::ranges::sort(matrices, [](const Matrix& a, const Matrix& b) { return a.word < b.word; });
   return matrices;
 }
 

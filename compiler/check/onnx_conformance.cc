@@ -33,7 +33,7 @@ std::vector<std::string> DataSets(const std::string& folder) {
       sets.push_back(entry.path());
     }
   }
-  std::sort(sets.begin(), sets.end());
+  std::ranges::sort(sets);
   return sets;
 }
 
@@ -61,7 +61,7 @@ StatusOr<Feed> SplitFeed(const Graph& graph, const std::vector<Tensor>& inputs) 
     const Value& value = graph.value(graph.inputs[i]);
     Tensor tensor = inputs[i];
     ReadBitsAs(value.dtype, tensor);
-    if (std::find(bound.begin(), bound.end(), graph.inputs[i]) != bound.end()) {
+    if (std::ranges::find(bound, graph.inputs[i]) != bound.end()) {
       feed.options.binds.emplace(value.name, std::move(tensor));
     } else {
       feed.options.shapes[value.name] = tensor.shape;
@@ -121,7 +121,7 @@ ConformanceResult RunConformanceTest(const std::string& folder, const Target& ta
   std::string reason = Message(status);
   std::string path = folder + "/model.onnx: ";
   if (reason.starts_with(path)) reason.erase(0, path.size());
-  std::replace_if(reason.begin(), reason.end(), [](unsigned char c) { return c < ' '; }, ' ');
+  std::ranges::replace_if(reason, [](unsigned char c) { return c < ' '; }, ' ');
   bool skip = status.code() == absl::StatusCode::kUnimplemented;
   return {skip ? Verdict::kSkip : Verdict::kFail, reason};
 }

@@ -44,8 +44,7 @@ Allowance AllowanceOf(const std::vector<double>& squares, const Tensor& expected
   }
   std::vector<size_t> order(count);
   std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return size[a] < size[b]; });
+  std::ranges::stable_sort(order, [&](size_t a, size_t b) { return size[a] < size[b]; });
 
   Allowance allowance(count);
   const double largest_near_zero = LargestOfTheFirst(squares, order);
@@ -68,7 +67,7 @@ bool HasNarrowFloats(const Graph& graph) {
     for (ValueId id : node.outputs) {
       if (id != kNoValue && IsNarrowFloat(graph.value(id).dtype)) return true;
     }
-    if (std::any_of(node.bodies.begin(), node.bodies.end(), HasNarrowFloats)) return true;
+    if (std::ranges::any_of(node.bodies, HasNarrowFloats)) return true;
   }
   return false;
 }

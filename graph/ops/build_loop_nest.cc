@@ -89,8 +89,8 @@ Stmt ReduceNest(const ComputeExpr& stage) {
   NestBuilder nest(stage.name);
   for (const Axis& axis : stage.axes) nest.AddAxis(axis, IterKind::kSpatial);
   for (const Axis& axis : stage.reduce_axes) nest.AddAxis(axis, IterKind::kReduce);
-  bool has_first = std::all_of(stage.reduce_axes.begin(), stage.reduce_axes.end(),
-                               [](const Axis& axis) { return IsNeverEmpty(axis.extent); });
+  bool has_first = std::ranges::all_of(stage.reduce_axes,
+                                       [](const Axis& axis) { return IsNeverEmpty(axis.extent); });
   ReduceInit init = has_first ? ReduceInit::kFirstInstance : ReduceInit::kDecomposed;
   Stmt leaf = MakeStmt<Reduce>(stage.combiner, OutputsOf(stage), stage.values, init);
   Stmt main = nest.Build(stage.predicate, leaf);

@@ -164,8 +164,7 @@ struct SumAxes {
 };
 
 bool AnyPhases(const std::vector<DimPlan>& plans) {
-  return std::any_of(plans.begin(), plans.end(),
-                     [](const DimPlan& plan) { return plan.has_phases(); });
+  return std::ranges::any_of(plans, [](const DimPlan& plan) { return plan.has_phases(); });
 }
 
 // Returns the axes of the output if there are no phases. Else returns [n, phases..., places..., o]

@@ -79,8 +79,8 @@ std::optional<Equation> ParseEquation(std::string text, const std::vector<size_t
 
   std::string_view right = std::string_view(text).substr(arrow + 2);
   size_t dots = right.find("...");
-  size_t hidden = static_cast<size_t>(std::count_if(equation.result.begin(), equation.result.end(),
-                                                    [](Label label) { return label < 0; }));
+  size_t hidden = static_cast<size_t>(
+      std::ranges::count_if(equation.result, [](Label label) { return label < 0; }));
   bool shown = dots != std::string_view::npos;
   std::optional<Labels> result =
       ParseTerm(right, right.size() - (shown ? 3 : 0) + (shown ? hidden : 0));
@@ -90,7 +90,7 @@ std::optional<Equation> ParseEquation(std::string text, const std::vector<size_t
 }
 
 bool Contains(const Labels& labels, Label label) {
-  return std::find(labels.begin(), labels.end(), label) != labels.end();
+  return std::ranges::find(labels, label) != labels.end();
 }
 
 // An operand of the next contraction: an input of the node, or the result of the last contraction.
@@ -146,7 +146,7 @@ class Contraction {
       }
     }
     for (Label label : equation_.result) {
-      bool twice = std::count(equation_.result.begin(), equation_.result.end(), label) > 1;
+      bool twice = std::ranges::count(equation_.result, label) > 1;
       if (twice || !extents_.contains(label)) {
         return node_.Error("dimension '{}' of the result is {}", NameOf(label),
                            twice ? "there twice" : "in no operand");

@@ -227,7 +227,7 @@ Status MapOver(NodeLowering& node, DType result,
   // must see that the two go together.
   auto input = [&](size_t i) {
     const std::vector<Expr>& own = node.Shape(i);
-    bool same = std::equal(own.begin(), own.end(), shape.begin(), shape.end(), SameExtent);
+    bool same = std::ranges::equal(own, shape, SameExtent);
     return same ? node.Load(i, VarsOf(axes)) : node.LoadBroadcast(i, VarsOf(axes));
   };
   node.Map(out, axes, value(input));

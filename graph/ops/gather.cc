@@ -14,7 +14,7 @@ Status LowerGather(NodeLowering& node) {
   shape.insert(shape.end(), picks.begin(), picks.end());
   shape.insert(shape.end(), data.begin() + axis + 1, data.end());
   auto is_zero = [](const Expr& dim) { return AsConstant(dim) == 0; };
-  bool any_result = std::none_of(shape.begin(), shape.end(), is_zero);
+  bool any_result = std::ranges::none_of(shape, is_zero);
   if (any_result || !is_zero(data[axis])) {
     TCC_RETURN_IF_ERROR(CheckPicks(node, 1, {data[axis]}));
   }

@@ -307,9 +307,8 @@ LoweredNode NodeLowering::Finish() && {
   std::vector<ValueId> loaded = std::exchange(result_.inputs, {});
   std::vector<Buffer> buffers = std::exchange(result_.program.inputs, {});
   for (ValueId id : node_.inputs) {
-    auto place = std::find(loaded.begin(), loaded.end(), id);
-    bool is_taken =
-        std::find(result_.inputs.begin(), result_.inputs.end(), id) != result_.inputs.end();
+    auto place = std::ranges::find(loaded, id);
+    bool is_taken = std::ranges::find(result_.inputs, id) != result_.inputs.end();
     if (place == loaded.end() || is_taken) continue;
     result_.inputs.push_back(id);
     result_.program.inputs.push_back(buffers[static_cast<size_t>(place - loaded.begin())]);
@@ -400,7 +399,7 @@ bool SameExtent(const Expr& a, const Expr& b) {
 }
 
 bool SameShape(std::span<const Expr> a, std::span<const Expr> b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), SameExtent);
+  return std::ranges::equal(a, b, SameExtent);
 }
 
 StatusOr<std::vector<Expr>> BroadcastShapes(const NodeLowering& node,

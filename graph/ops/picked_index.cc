@@ -28,8 +28,8 @@ Status CheckPicks(const NodeLowering& node, size_t input, const std::vector<Expr
   }
   auto is_zero = [](const Expr& dim) { return AsConstant(dim) == 0; };
   const std::vector<Expr>& picks = node.Shape(input);
-  bool any_pick = std::none_of(picks.begin(), picks.end(), is_zero);
-  if (any_pick && std::any_of(extents.begin(), extents.end(), is_zero)) {
+  bool any_pick = std::ranges::none_of(picks, is_zero);
+  if (any_pick && std::ranges::any_of(extents, is_zero)) {
     return node.Error("an axis that indices pick from has extent 0");
   }
   return OkStatus();

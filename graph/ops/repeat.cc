@@ -7,7 +7,7 @@ namespace tcc {
 Status LowerExpand(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(2, 2));
   TCC_ASSIGN_OR_RETURN(std::vector<int64_t> target, node.ConstantInts(1, "shape"));
-  if (std::any_of(target.begin(), target.end(), [](int64_t dim) { return dim < 0; })) {
+  if (std::ranges::any_of(target, [](int64_t dim) { return dim < 0; })) {
     return node.Error("shape is {}; expected dimensions of at least 0", ShapeToString(target));
   }
   TCC_ASSIGN_OR_RETURN(std::vector<Expr> shape,

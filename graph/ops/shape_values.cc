@@ -36,7 +36,7 @@ Status LowerSize(NodeLowering& node) {
 Status LowerConstantOfShape(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(1, 1));
   TCC_ASSIGN_OR_RETURN(std::vector<int64_t> dims, node.ConstantInts(0, "shape"));
-  if (std::any_of(dims.begin(), dims.end(), [](int64_t dim) { return dim < 0; })) {
+  if (std::ranges::any_of(dims, [](int64_t dim) { return dim < 0; })) {
     return node.Error("shape is {}; expected dimensions of at least 0", ShapeToString(dims));
   }
   Expr value = FloatConst(kFloat32, 0);

@@ -77,7 +77,7 @@ class LayoutAssigner {
 
   bool ReadsChannelsLast(const Node& node) const {
     size_t rank = ActivationRank(graph_, node);
-    return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
+    return std::ranges::any_of(node.inputs, [&](ValueId id) {
       return id != kNoValue && Rank(id) == rank && IsStoredLast(id);
     });
   }
@@ -117,11 +117,11 @@ class LayoutAssigner {
   // operand stored channels last, directly or through elementwise nodes.
   bool IsReadLast(ValueId id, int steps) const {
     if (steps == 0) return false;
-    return std::any_of(uses_.readers[id].begin(), uses_.readers[id].end(), [&](int reader) {
+    return std::ranges::any_of(uses_.readers[id], [&](int reader) {
       const Node& node = (*pending_)[reader];
       if (IsConvolution(node.op)) return node.inputs[0] == id;
       if (FormOf(node) != OpForm::kElementwise) return false;
-      bool beside_last = std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId other) {
+      bool beside_last = std::ranges::any_of(node.inputs, [&](ValueId other) {
         return other != kNoValue && static_cast<size_t>(other) < order_.size() &&
                Rank(other) == Rank(id) && IsStoredLast(other);
       });
@@ -227,7 +227,7 @@ class LayoutAssigner {
       return false;
     }
     const std::vector<int>& readers = uses_.readers[node.outputs[0]];
-    return std::all_of(readers.begin(), readers.end(), [&](int reader) {
+    return std::ranges::all_of(readers, [&](int reader) {
       return MultipliesByConstant((*pending_)[reader], node.outputs[0]);
     });
   }
@@ -236,8 +236,7 @@ class LayoutAssigner {
     bool product =
         node.op == OpKind::kMatMul || (node.op == OpKind::kGemm && node.Int("transA", 0) == 0);
     return product && node.inputs[0] == left && graph_.ConstantOf(node.inputs[1]) &&
-           Rank(node.inputs[1]) == 2 &&
-           std::count(node.inputs.begin(), node.inputs.end(), left) == 1;
+           Rank(node.inputs[1]) == 2 && std::ranges::count(node.inputs, left) == 1;
   }
 
   // Flattens the bytes in their channels-last order: a Transpose to N, spatial, C that moves
@@ -285,8 +284,8 @@ class LayoutAssigner {
       Value value = graph_.value(id);
       ValueId inner = AddComputed(graph_, value.name + ".channels_last", value.dtype, value.shape);
       for (Node& node : graph_.nodes) {
-        std::replace(node.inputs.begin(), node.inputs.end(), id, inner);
-        std::replace(node.outputs.begin(), node.outputs.end(), id, inner);
+        std::ranges::replace(node.inputs, id, inner);
+        std::ranges::replace(node.outputs, id, inner);
       }
       order_.push_back(order_[id]);
       order_[id] = wanted;

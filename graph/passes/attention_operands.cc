@@ -32,7 +32,7 @@ std::optional<double> SingleNumber(const Graph& graph, ValueId value) {
 
 ValueId Swapped(Rewrite& rewrite, ValueId value, std::vector<int64_t> perm) {
   std::swap(perm.back(), perm[perm.size() - 2]);
-  if (std::is_sorted(perm.begin(), perm.end())) return value;
+  if (std::ranges::is_sorted(perm)) return value;
   std::vector<int64_t> dims = DimsOf(rewrite, value);
   std::vector<int64_t> shape;
   for (int64_t dim : perm) shape.push_back(dims[dim]);
@@ -65,8 +65,8 @@ std::optional<size_t> SplitAt(std::span<const int64_t> leading, const AttentionH
 
 // One dimension for several, of which a mask varies along all or none.
 std::optional<int64_t> Joined(std::span<const int64_t> mask, std::span<const int64_t> scores) {
-  if (std::all_of(mask.begin(), mask.end(), [](int64_t dim) { return dim == 1; })) return 1;
-  if (std::equal(mask.begin(), mask.end(), scores.begin(), scores.end())) return ProductOf(mask);
+  if (std::ranges::all_of(mask, [](int64_t dim) { return dim == 1; })) return 1;
+  if (std::ranges::equal(mask, scores)) return ProductOf(mask);
   return std::nullopt;
 }
 

@@ -34,9 +34,9 @@ size_t CaptureCount(const Node& node) {
 
 // Whether anything in the body reads the value: an operand, a result, or a body within.
 bool IsRead(const Graph& body, ValueId id) {
-  if (std::find(body.outputs.begin(), body.outputs.end(), id) != body.outputs.end()) return true;
-  return std::any_of(body.nodes.begin(), body.nodes.end(), [&](const Node& node) {
-    return std::find(node.inputs.begin(), node.inputs.end(), id) != node.inputs.end();
+  if (std::ranges::find(body.outputs, id) != body.outputs.end()) return true;
+  return std::ranges::any_of(body.nodes, [&](const Node& node) {
+    return std::ranges::find(node.inputs, id) != node.inputs.end();
   });
 }
 
@@ -46,9 +46,9 @@ bool IsCarriedForNothing(const Node& loop, size_t carried) {
   ValueId before = body.inputs[2 + carried];
   std::vector<ValueId> others = body.outputs;
   EraseAt(others, 1 + carried);
-  bool is_result = std::find(others.begin(), others.end(), before) != others.end();
-  return !is_result && std::none_of(body.nodes.begin(), body.nodes.end(), [&](const Node& node) {
-    return std::find(node.inputs.begin(), node.inputs.end(), before) != node.inputs.end();
+  bool is_result = std::ranges::find(others, before) != others.end();
+  return !is_result && std::ranges::none_of(body.nodes, [&](const Node& node) {
+    return std::ranges::find(node.inputs, before) != node.inputs.end();
   });
 }
 
@@ -133,7 +133,7 @@ class Unroller {
     int64_t axis = loop_.Ints("scan_output_axes")[scan];
     std::vector<ValueId>& slices = slices_[scan];
     if (RunsBackward(loop_, "scan_output_directions", scan)) {
-      std::reverse(slices.begin(), slices.end());
+      std::ranges::reverse(slices);
     }
     for (size_t t = 0; t < slices.size(); ++t) {
       NodeWriter writer(graph_, nodes_, fmt::format("{}.{}/stack{}", loop_.name, t, scan));
@@ -169,7 +169,7 @@ void SinkConstants(const Graph& graph, Node& node) {
 
 void RemoveUnusedCaptures(Node& node) {
   for (size_t c = CaptureCount(node); c > 0; --c) {
-    bool used = std::any_of(node.bodies.begin(), node.bodies.end(), [&](const Graph& body) {
+    bool used = std::ranges::any_of(node.bodies, [&](const Graph& body) {
       return IsRead(body, body.inputs[FirstCapturedInput(node) + c - 1]);
     });
     if (!used) RemoveCapture(node, c - 1);
@@ -205,7 +205,7 @@ std::vector<Node> InlineBody(Graph& graph, Graph body, const std::vector<ValueId
   for (size_t i = 0; i < inputs.size(); ++i) ids[body.inputs[i]] = inputs[i];
   for (const Node& node : body.nodes) {
     for (ValueId output : node.outputs) {
-      auto result = std::find(body.outputs.begin(), body.outputs.end(), output);
+      auto result = std::ranges::find(body.outputs, output);
       if (output == kNoValue || result == body.outputs.end()) continue;
       ids[output] = results[result - body.outputs.begin()];
     }

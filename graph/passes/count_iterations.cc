@@ -13,9 +13,9 @@ constexpr int64_t kMaxListLength = 1 << 16;
 bool ReadsIteration(const Node& loop) {
   const Graph& body = loop.bodies[0];
   ValueId iteration = body.inputs[0];
-  return std::find(body.outputs.begin(), body.outputs.end(), iteration) != body.outputs.end() ||
-         std::any_of(body.nodes.begin(), body.nodes.end(), [&](const Node& node) {
-           return std::find(node.inputs.begin(), node.inputs.end(), iteration) != node.inputs.end();
+  return std::ranges::find(body.outputs, iteration) != body.outputs.end() ||
+         std::ranges::any_of(body.nodes, [&](const Node& node) {
+           return std::ranges::find(node.inputs, iteration) != node.inputs.end();
          });
 }
 

@@ -51,8 +51,8 @@ std::vector<int> ProducersOf(const Graph& graph) {
 }
 
 void ReplaceUses(Graph& graph, ValueId from, ValueId to) {
-  for (Node& node : graph.nodes) std::replace(node.inputs.begin(), node.inputs.end(), from, to);
-  std::replace(graph.outputs.begin(), graph.outputs.end(), from, to);
+  for (Node& node : graph.nodes) std::ranges::replace(node.inputs, from, to);
+  std::ranges::replace(graph.outputs, from, to);
 }
 
 bool IsCommutative(OpKind op) {

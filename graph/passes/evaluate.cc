@@ -126,7 +126,7 @@ bool IsComputable(const Graph& graph, const Node& node) {
   if (node.op == OpKind::kShape || node.op == OpKind::kSize) {
     return StaticShape(graph.value(node.inputs[0])).has_value();
   }
-  return std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
+  return std::ranges::all_of(node.inputs, [&](ValueId input) {
     return input == kNoValue || graph.ConstantOf(input) != nullptr;
   });
 }

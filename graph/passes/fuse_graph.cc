@@ -51,8 +51,8 @@ std::vector<Expr> LastIndices(const TensorProgram& program) {
 
 // Compares variables by name, because the two programs were built separately.
 bool SameIndices(const std::vector<Expr>& a, const std::vector<Expr>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const Expr& x, const Expr& y) { return Print(x) == Print(y); });
+  return std::ranges::equal(a, b,
+                            [](const Expr& x, const Expr& y) { return Print(x) == Print(y); });
 }
 
 // The least bytes of an image between two convolutions in a chain. Less stays in the second caches
@@ -234,7 +234,7 @@ class Fuser {
   // Returns whether the group maps elements of its operands to elements of its result, so that
   // computing it at its reader costs the same.
   bool IsMap(const std::vector<int>& nodes) const {
-    return std::all_of(nodes.begin(), nodes.end(), [&](int n) {
+    return std::ranges::all_of(nodes, [&](int n) {
       const Node& node = graph_.nodes[n];
       bool moves = node.op == OpKind::kSlice && !IsView(graph_, node);
       return (moves || IsElementwise(node)) && MayLead(node);
@@ -275,8 +275,7 @@ class Fuser {
   void MergeMaps() {
     std::vector<int> order(groups_.size());
     std::iota(order.begin(), order.end(), 0);
-    std::sort(order.begin(), order.end(),
-              [&](int a, int b) { return groups_[a].back() < groups_[b].back(); });
+    std::ranges::sort(order, [&](int a, int b) { return groups_[a].back() < groups_[b].back(); });
     for (int group : order) {
       int reader = OnlyReader(group);
       if (reader == kNone) continue;
@@ -294,7 +293,7 @@ class Fuser {
   void ChainConvolutions() {
     for (size_t g = 0; g < groups_.size(); ++g) {
       auto leads = [&](int n) { return IsDepthwise(graph_, graph_.nodes[n]); };
-      auto leader = std::find_if(groups_[g].begin(), groups_[g].end(), leads);
+      auto leader = std::ranges::find_if(groups_[g], leads);
       int before = leader == groups_[g].end() ? kNone : ChainedBefore(*leader);
       if (before == kNone) continue;
       std::set<int> merged(groups_[g].begin(), groups_[g].end());
@@ -317,9 +316,9 @@ class Fuser {
     }
     int group = group_[producer];
     const std::vector<int>& nodes = groups_[group];
-    bool fits = group != group_[depthwise] && nodes.back() == producer &&
-                std::any_of(nodes.begin(), nodes.end(),
-                            [&](int n) { return IsPointwise(graph_, graph_.nodes[n]); });
+    bool fits =
+        group != group_[depthwise] && nodes.back() == producer &&
+        std::ranges::any_of(nodes, [&](int n) { return IsPointwise(graph_, graph_.nodes[n]); });
     return fits ? group : kNone;
   }
 
@@ -426,8 +425,7 @@ class Fuser {
   }
 
   std::vector<Subgraph> Collect() {
-    std::sort(groups_.begin(), groups_.end(),
-              [](const auto& a, const auto& b) { return a.back() < b.back(); });
+    std::ranges::sort(groups_, [](const auto& a, const auto& b) { return a.back() < b.back(); });
     std::vector<Subgraph> subgraphs;
     for (const std::vector<int>& nodes : groups_) {
       subgraphs.push_back(SubgraphOf(nodes, NameOf(nodes)));

@@ -40,8 +40,8 @@ std::vector<size_t> NodesBehind(const Graph& graph, ValueId value) {
 std::optional<Tensor> DecidedByOne(const Graph& graph, const Node& node) {
   if (node.op != OpKind::kAnd && node.op != OpKind::kOr) return std::nullopt;
   bool deciding = node.op == OpKind::kOr;
-  bool decided = std::any_of(node.inputs.begin(), node.inputs.end(),
-                             [&](ValueId input) { return KnownBool(graph, input) == deciding; });
+  bool decided = std::ranges::any_of(
+      node.inputs, [&](ValueId input) { return KnownBool(graph, input) == deciding; });
   std::optional<std::vector<int64_t>> shape = StaticShape(graph.value(node.outputs[0]));
   if (!decided || !shape || ElementCount(*shape).value_or(0) != 1) return std::nullopt;
   Tensor result = MakeZeroTensor(kBool, *shape);
@@ -207,8 +207,7 @@ class ControlFlow {
 
   bool HasOneElement(ValueId id) const {
     const std::vector<Expr>& shape = graph_.value(id).shape;
-    return std::all_of(shape.begin(), shape.end(),
-                       [](const Expr& dim) { return AsConstant(dim) == 1; });
+    return std::ranges::all_of(shape, [](const Expr& dim) { return AsConstant(dim) == 1; });
   }
 
   void SetCapturedShapes(Graph& body) const {
@@ -363,8 +362,8 @@ class ControlFlow {
           ShapeText(after.shape));
     }
     const Value& condition = body.value(body.outputs[0]);
-    bool one = std::all_of(condition.shape.begin(), condition.shape.end(),
-                           [](const Expr& dim) { return AsConstant(dim) == 1; });
+    bool one =
+        std::ranges::all_of(condition.shape, [](const Expr& dim) { return AsConstant(dim) == 1; });
     return one ? OkStatus() : Error("the condition is not one element");
   }
 

@@ -125,7 +125,7 @@ bool GivesItsResults(const Graph& graph, const Node& node) {
   StatusOr<LoweredNode> lowered = LowerNode(graph, node);
   if (!lowered.ok()) return false;
   std::vector<NodeResult> results = ResultsOf(graph, node, *lowered);
-  return std::all_of(results.begin(), results.end(), [&](const NodeResult& result) {
+  return std::ranges::all_of(results, [&](const NodeResult& result) {
     const Value& value = graph.value(result.value);
     return value.dtype == result.dtype && SameShape(value.shape, result.shape);
   });

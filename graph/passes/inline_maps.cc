@@ -161,7 +161,7 @@ class Writers {
   bool IsReduced(const TensorProgram& program, const Var& buffer) const {
     auto found = of_.find(buffer);
     if (found == of_.end()) return false;
-    return std::any_of(found->second.begin(), found->second.end(), [&](size_t s) {
+    return std::ranges::any_of(found->second, [&](size_t s) {
       const auto* stage = std::get_if<ComputeExpr>(&program.stages[s]);
       return stage && stage->combiner;
     });
@@ -179,8 +179,7 @@ class Writers {
 };
 
 bool Holds(const std::vector<Buffer>& buffers, const Var& var) {
-  return std::any_of(buffers.begin(), buffers.end(),
-                     [&](const Buffer& buffer) { return buffer.var == var; });
+  return std::ranges::any_of(buffers, [&](const Buffer& buffer) { return buffer.var == var; });
 }
 
 // Returns the stage as the only definition of an intermediate buffer, if its operands do not change
@@ -192,7 +191,7 @@ std::optional<Definition> InlinableDefinition(const TensorProgram& program, cons
   std::optional<Definition> definition = AsDefinition(*stage);
   const std::vector<Var>& kept = program.kept;
   if (!definition || !Holds(program.intermediates, stage->outputs[0].var) ||
-      std::find(kept.begin(), kept.end(), stage->outputs[0].var) != kept.end() ||
+      std::ranges::find(kept, stage->outputs[0].var) != kept.end() ||
       !writers.IsOnlyOne(stage->outputs[0].var) || !IsSmall(definition->value)) {
     return std::nullopt;
   }
@@ -225,8 +224,8 @@ void InlineMaps(TensorProgram& program, const BufferSet& exact) {
   };
   std::erase_if(program.stages, [&](const TensorExpr& expr) {
     const auto* stage = std::get_if<ComputeExpr>(&expr);
-    return stage && std::all_of(stage->outputs.begin(), stage->outputs.end(),
-                                [&](const Buffer& output) { return is_gone(output.var); });
+    return stage && std::ranges::all_of(stage->outputs,
+                                        [&](const Buffer& output) { return is_gone(output.var); });
   });
   std::erase_if(program.intermediates, [&](const Buffer& buffer) { return is_gone(buffer.var); });
 }

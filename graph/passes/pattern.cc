@@ -120,7 +120,7 @@ void PatternMatcher::Learn(int node) {
   for (ValueId id : graph_.nodes[node].inputs) {
     if (id == kNoValue) continue;
     std::vector<int>& readers = uses_.readers[id];
-    auto at = std::lower_bound(readers.begin(), readers.end(), node);
+    auto at = std::ranges::lower_bound(readers, node);
     if (at == readers.end() || *at != node) readers.insert(at, node);
   }
   for (ValueId id : graph_.nodes[node].outputs) {
@@ -217,7 +217,7 @@ namespace {
 // pattern may widen the match's result by broadcasting, which the new node would not.
 bool KeepsResults(const Rewrite& rewrite, const Node& node) {
   auto fits = [&](const Node& n) { return GivesItsResults(rewrite.graph, n); };
-  return std::all_of(rewrite.before.begin(), rewrite.before.end(), fits) && fits(node);
+  return std::ranges::all_of(rewrite.before, fits) && fits(node);
 }
 
 // Replaces the first match that the rule accepts and that keeps the type and the shape of its

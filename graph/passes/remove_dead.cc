@@ -55,7 +55,7 @@ Status RemoveDead(Graph& graph) {
   for (size_t n = graph.nodes.size(); n > 0; --n) {
     Node& node = graph.nodes[n - 1];
     auto is_wanted = [&](ValueId id) { return id != kNoValue && wanted[id]; };
-    if (std::none_of(node.outputs.begin(), node.outputs.end(), is_wanted)) continue;
+    if (std::ranges::none_of(node.outputs, is_wanted)) continue;
     if (!node.bodies.empty()) {
       RemoveUnusedResults(node, wanted);
       for (Graph& body : node.bodies) TCC_RETURN_IF_ERROR(RemoveDead(body));
@@ -70,7 +70,7 @@ Status RemoveDead(Graph& graph) {
     }
     kept.push_back(std::move(node));
   }
-  std::reverse(kept.begin(), kept.end());
+  std::ranges::reverse(kept);
   graph.nodes = std::move(kept);
   CompactValues(graph);
   return OkStatus();

@@ -14,7 +14,7 @@ bool Has(const Node& node, size_t input) {
 
 bool KeepsOrder(const Node& node, size_t rank) {
   std::vector<int64_t> perm = node.Ints("perm");
-  return (perm.empty() && rank < 2) || (!perm.empty() && std::is_sorted(perm.begin(), perm.end()));
+  return (perm.empty() && rank < 2) || (!perm.empty() && std::ranges::is_sorted(perm));
 }
 
 // Returns whether the input is a constant whose elements are all `number`.

@@ -87,8 +87,7 @@ class AttentionWriter {
   bool ReadScores() {
     scores_ = DimsOf(ResultOf("product"));
     bool fits = (scores_.size() == 3 || scores_.size() == 4) &&
-                std::count(scores_.begin(), scores_.end(), 0) == 0 &&
-                DimsOf(ResultOf("softmax")) == scores_;
+                std::ranges::count(scores_, 0) == 0 && DimsOf(ResultOf("softmax")) == scores_;
     int64_t axis = fits ? rewrite_.NodeAt("softmax").Int("axis", -1) : 0;
     if (!fits || (axis != -1 && axis != static_cast<int64_t>(scores_.size()) - 1)) return false;
     queries_ = scores_[scores_.size() - 2];
@@ -109,7 +108,7 @@ class AttentionWriter {
                 type == graph_.value(rewrite_.Bound("columns")).dtype &&
                 type == graph_.value(rewrite_.match.result).dtype;
     const std::set<int>& nodes = rewrite_.match.nodes;
-    return same && std::all_of(nodes.begin(), nodes.end(), [&](int n) {
+    return same && std::ranges::all_of(nodes, [&](int n) {
              DType own = graph_.value(graph_.nodes[n].outputs[0]).dtype;
              return own.is_bool() ||
                     (own.is_float() && own.bits() <= AccumulationType(type).bits());

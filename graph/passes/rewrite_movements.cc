@@ -39,7 +39,7 @@ std::optional<Node> ReshapeTo(Rewrite& rewrite, ValueId x) {
   Graph& graph = rewrite.graph;
   std::optional<std::vector<int64_t>> shape = StaticShape(graph.value(rewrite.match.result));
   // A dimension of 0 says something else in a Reshape.
-  if (!shape || std::count(shape->begin(), shape->end(), 0) > 0) return std::nullopt;
+  if (!shape || std::ranges::count(*shape, 0) > 0) return std::nullopt;
   Tensor target = MakeZeroTensor(kInt64, {static_cast<int64_t>(shape->size())});
   for (size_t d = 0; d < shape->size(); ++d) {
     SetElementInt(target, static_cast<int64_t>(d), (*shape)[d]);

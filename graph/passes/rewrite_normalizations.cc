@@ -61,8 +61,7 @@ ValueId Ones(Graph& graph, const std::string& name, DType type, std::span<const 
 }
 
 bool IsStatic(std::span<const Expr> shape) {
-  return std::all_of(shape.begin(), shape.end(),
-                     [](const Expr& dim) { return AsConstant(dim).has_value(); });
+  return std::ranges::all_of(shape, [](const Expr& dim) { return AsConstant(dim).has_value(); });
 }
 
 // (x - mean(x)) / sqrt(mean((x - mean(x))^2) + epsilon), or times the reciprocal of that.

@@ -45,7 +45,7 @@ class MovementSinker {
     const std::vector<Expr>& out = graph_.value(node.outputs[0]).shape;
     bool same = SameShape(in, out);
     // Scalars of a higher rank than the operand's would add dimensions to the moved value.
-    bool narrow = std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
+    bool narrow = std::ranges::all_of(node.inputs, [&](ValueId id) {
       return id == kNoValue || graph_.value(id).shape.size() <= 1 || id == node.inputs[*operand];
     });
     return same && narrow && node.op != OpKind::kDropout ? operand : std::nullopt;

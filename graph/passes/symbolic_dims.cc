@@ -155,7 +155,7 @@ SymbolicShape MultipliedMatrices(const SymbolicOperands& operands) {
 Expr Ratio(Dims numerator, const Dims& denominator) {
   Dims rest;
   for (const Expr& dim : denominator) {
-    auto same = std::find_if(numerator.begin(), numerator.end(), [&](const Expr& other) {
+    auto same = std::ranges::find_if(numerator, [&](const Expr& other) {
       return other && dim && !NumberOf(dim) && SameExtent(other, dim);
     });
     if (same != numerator.end()) {
@@ -165,7 +165,7 @@ Expr Ratio(Dims numerator, const Dims& denominator) {
     }
   }
   for (const Dims* factors : {&numerator, &rest}) {
-    if (std::any_of(factors->begin(), factors->end(), [](const Expr& dim) { return !dim; })) {
+    if (std::ranges::any_of(*factors, [](const Expr& dim) { return !dim; })) {
       return Expr();
     }
   }

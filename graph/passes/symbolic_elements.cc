@@ -188,7 +188,7 @@ Elements Dimensions(const SymbolicOperands& operands) {
 
 Elements Counted(const SymbolicOperands& operands) {
   const std::vector<Expr>* dims = operands.Shape(0);
-  if (!dims || std::any_of(dims->begin(), dims->end(), [](const Expr& dim) { return !dim; })) {
+  if (!dims || std::ranges::any_of(*dims, [](const Expr& dim) { return !dim; })) {
     return std::nullopt;
   }
   return std::vector<Expr>{NormalForm(Product(*dims))};

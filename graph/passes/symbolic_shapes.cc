@@ -12,8 +12,8 @@
 namespace tcc {
 
 bool SymbolicValue::HasShape() const {
-  return shape && std::all_of(shape->begin(), shape->end(),
-                              [](const Expr& dim) { return static_cast<bool>(dim); });
+  return shape &&
+         std::ranges::all_of(*shape, [](const Expr& dim) { return static_cast<bool>(dim); });
 }
 
 const std::vector<Expr>* SymbolicOperands::Shape(size_t input) const {
@@ -123,10 +123,10 @@ class SymbolicInference {
   // Evaluates values that do not depend on free dimensions.
   void Evaluate(const Node& node) {
     constexpr EvaluationLimits kLimits = {.max_bytes = 4096, .max_instances = 1 << 16};
-    bool is_known = FormOf(node.op) != OpForm::kUnlowered &&
-                    std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
-                      return id == kNoValue || values_[id].HasShape();
-                    });
+    bool is_known =
+        FormOf(node.op) != OpForm::kUnlowered && std::ranges::all_of(node.inputs, [&](ValueId id) {
+          return id == kNoValue || values_[id].HasShape();
+        });
     if (!is_known || !IsComputable(known_, node)) return;
     StatusOr<std::vector<Tensor>> results = EvaluateNode(known_, node, kLimits);
     if (!results.ok()) return;
@@ -143,7 +143,7 @@ class SymbolicInference {
   // rule.
   std::vector<SymbolicShape> ShapesOf(const Node& node, const SymbolicOperands& operands) {
     if (node.op == OpKind::kConstant) return ShapeOfConstant(node);
-    bool is_static = std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
+    bool is_static = std::ranges::all_of(node.inputs, [&](ValueId id) {
       return id == kNoValue || (values_[id].HasShape() && StaticShape(known_.value(id)));
     });
     if (is_static && FormOf(node.op) != OpForm::kUnlowered) {
@@ -151,7 +151,7 @@ class SymbolicInference {
       if (lowered.ok()) {
         std::vector<SymbolicShape> shapes(node.outputs.size());
         for (size_t e = 0; e < lowered->outputs.size(); ++e) {
-          auto at = std::find(node.outputs.begin(), node.outputs.end(), lowered->outputs[e]);
+          auto at = std::ranges::find(node.outputs, lowered->outputs[e]);
           shapes[at - node.outputs.begin()] = lowered->program.outputs[e].shape;
         }
         return shapes;

@@ -59,7 +59,7 @@ class ProgramJoiner {
 
   void Define(ValueId id, const Buffer& buffer) {
     known_.push_back({id, buffer});
-    if (std::find(outputs_.begin(), outputs_.end(), id) == outputs_.end()) {
+    if (std::ranges::find(outputs_, id) == outputs_.end()) {
       result_.program.intermediates.push_back(buffer);
     } else {
       result_.program.outputs.push_back(buffer);

@@ -147,7 +147,7 @@ StatusOr<std::vector<Tensor>> Unique(const NodeLowering& node, const Tensor& ten
   SliceOrder order(tensor, slices);
   Places sorted(static_cast<size_t>(slices.count));
   std::iota(sorted.begin(), sorted.end(), 0);
-  std::sort(sorted.begin(), sorted.end(), [&](int64_t a, int64_t b) {
+  std::ranges::sort(sorted, [&](int64_t a, int64_t b) {
     int compared = order.Compare(a, b);
     return compared != 0 ? compared < 0 : a < b;
   });
@@ -159,8 +159,7 @@ StatusOr<std::vector<Tensor>> Unique(const NodeLowering& node, const Tensor& ten
     groups.back().push_back(place);
   }
   if (node.node().Int("sorted", 1) == 0) {
-    std::sort(groups.begin(), groups.end(),
-              [](const Places& a, const Places& b) { return a[0] < b[0]; });
+    std::ranges::sort(groups, [](const Places& a, const Places& b) { return a[0] < b[0]; });
   }
   Places first;
   Places counts;

@@ -53,7 +53,7 @@ std::string KeyOf(const Node& node) {
   key.AddNumber(node.op);
   key.AddNumber(node.layout);
   std::vector<ValueId> inputs = node.inputs;
-  if (IsCommutative(node.op)) std::sort(inputs.begin(), inputs.end());
+  if (IsCommutative(node.op)) std::ranges::sort(inputs);
   key.AddNumbers(inputs);
   key.AddNumber(node.outputs.size());
   for (ValueId output : node.outputs) key.AddNumber(output == kNoValue);
@@ -84,7 +84,7 @@ std::vector<ValueId> FirstEqualConstants(const Graph& graph, const std::vector<b
     const std::optional<Tensor>& constant = graph.values[id].constant;
     if (!constant || is_output[id]) continue;
     std::vector<ValueId>& alike = known[SampleOf(*constant)];
-    auto equal = std::find_if(alike.begin(), alike.end(), [&](ValueId other) {
+    auto equal = std::ranges::find_if(alike, [&](ValueId other) {
       std::span<const uint8_t> bytes = graph.values[other].constant->bytes;
       return bytes.data() == constant->bytes.data() ||
              std::equal(bytes.begin(), bytes.end(), constant->bytes.begin());
@@ -110,8 +110,8 @@ Status EliminateCommonSubexpressions(Graph& graph) {
     }
     if (!node.bodies.empty()) continue;
     auto [entry, absent] = first.emplace(KeyOf(node), &node);
-    bool is_interface = std::any_of(node.outputs.begin(), node.outputs.end(),
-                                    [&](ValueId id) { return id != kNoValue && is_output[id]; });
+    bool is_interface = std::ranges::any_of(
+        node.outputs, [&](ValueId id) { return id != kNoValue && is_output[id]; });
     if (absent || is_interface) continue;
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i] != kNoValue) same[node.outputs[i]] = entry->second->outputs[i];

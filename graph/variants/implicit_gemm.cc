@@ -11,8 +11,7 @@ namespace tcc {
 namespace {
 
 bool UsesAny(const Expr& expr, const std::vector<Axis>& axes) {
-  return std::any_of(axes.begin(), axes.end(),
-                     [&](const Axis& axis) { return UsesVar(expr, axis.var); });
+  return std::ranges::any_of(axes, [&](const Axis& axis) { return UsesVar(expr, axis.var); });
 }
 
 // Returns the factor before the product widened it.

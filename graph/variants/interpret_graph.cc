@@ -179,7 +179,7 @@ class GraphInterpreter {
       ValueId output = node.outputs[parts.carried + i];
       if (output == kNoValue) continue;
       if (RunsBackward(node, "scan_output_directions", i)) {
-        std::reverse(stacks[i].begin(), stacks[i].end());
+        std::ranges::reverse(stacks[i]);
       }
       const Value& value = graph_.value(output);
       TCC_ASSIGN_OR_RETURN(std::vector<int64_t> shape, KnownShape(value.name, value.shape));

@@ -158,8 +158,8 @@ class Rounder {
       if (const auto* ordered = std::get_if<OrderedExpr>(&expr))
         return ordered->output.var == buffer;
       const auto& outputs = std::get<ComputeExpr>(expr).outputs;
-      return std::any_of(outputs.begin(), outputs.end(),
-                         [&](const Buffer& output) { return output.var == buffer; });
+      return std::ranges::any_of(outputs,
+                                 [&](const Buffer& output) { return output.var == buffer; });
     };
     return std::any_of(result_.stages.begin() + static_cast<std::ptrdiff_t>(stage),
                        result_.stages.end(), writes);
@@ -195,7 +195,7 @@ class Rounder {
       map.values[0] = CastTo(*mode_.type, map.values[0]);
       map.outputs[0] = narrow;
       ReplaceLoads(buffer.var, narrow.var);
-      std::replace(result_.kept.begin(), result_.kept.end(), buffer.var, narrow.var);
+      std::ranges::replace(result_.kept, buffer.var, narrow.var);
       if (!Holds(result_, narrow.var)) result_.kept.push_back(narrow.var);
       buffer = narrow;
       changed_ = true;
@@ -203,7 +203,7 @@ class Rounder {
   }
 
   static bool Holds(const TensorProgram& program, const Var& var) {
-    return std::find(program.kept.begin(), program.kept.end(), var) != program.kept.end();
+    return std::ranges::find(program.kept, var) != program.kept.end();
   }
 
   // Returns whether one map writes the buffer and only contractions read it. Sets `writer` to the
@@ -281,7 +281,7 @@ class Rounder {
 }  // namespace
 
 bool HasF32Contraction(const TensorProgram& program) {
-  return std::any_of(program.stages.begin(), program.stages.end(), [](const TensorExpr& stage) {
+  return std::ranges::any_of(program.stages, [](const TensorExpr& stage) {
     const Mul* product = ProductOf(stage);
     return product && !IsRoundedProduct(*product, kFloat16);
   });

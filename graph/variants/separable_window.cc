@@ -75,8 +75,8 @@ bool IsSeparable(const Window& window, const ComputeExpr& stage) {
         spatial.empty() ? AsConstant(index).has_value() : index.same_as(stage.axes[spatial[0]].var);
     if (reduce.empty() && !plain) return false;
   }
-  return std::all_of(uses.begin(), uses.end(), [](int n) { return n <= 1; }) &&
-         std::all_of(reduce_uses.begin(), reduce_uses.end(), [](int n) { return n == 1; });
+  return std::ranges::all_of(uses, [](int n) { return n <= 1; }) &&
+         std::ranges::all_of(reduce_uses, [](int n) { return n == 1; });
 }
 
 std::optional<Window> Match(const TensorProgram& program, const ComputeExpr& stage) {
@@ -93,9 +93,8 @@ std::optional<Window> Match(const TensorProgram& program, const ComputeExpr& sta
   for (const Expr& term : ConjunctsOf(stage.predicate)) {
     if (!IsAlong(window, stage, term)) return std::nullopt;
   }
-  bool static_input = std::all_of(input->shape.begin(), input->shape.end(), [](const Expr& extent) {
-    return AsConstant(extent).has_value();
-  });
+  bool static_input = std::ranges::all_of(
+      input->shape, [](const Expr& extent) { return AsConstant(extent).has_value(); });
   return static_input ? std::optional(window) : std::nullopt;
 }
 

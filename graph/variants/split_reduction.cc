@@ -35,8 +35,8 @@ size_t LongestAxis(const std::vector<Axis>& axes) {
 bool HasCellPerPoint(const ComputeExpr& stage) {
   for (const std::vector<Expr>& indices : stage.indices) {
     for (const Axis& axis : stage.axes) {
-      bool used = std::any_of(indices.begin(), indices.end(),
-                              [&](const Expr& index) { return UsesVar(index, axis.var); });
+      bool used =
+          std::ranges::any_of(indices, [&](const Expr& index) { return UsesVar(index, axis.var); });
       if (!used && !IsConstant(axis.extent, 1)) return false;
     }
   }

@@ -188,23 +188,23 @@ void DropStages(LoweredNode& lowered, const std::set<ValueId>& values) {
   EraseValues(lowered.outputs, lowered.program.outputs, values, erased);
   std::erase_if(lowered.program.stages, [&](const TensorExpr& expr) {
     const auto* stage = std::get_if<ComputeExpr>(&expr);
-    return stage && (Reads(*stage, erased) ||
-                     std::all_of(stage->outputs.begin(), stage->outputs.end(),
-                                 [&](const Buffer& out) { return erased.contains(out.var); }));
+    return stage &&
+           (Reads(*stage, erased) || std::ranges::all_of(stage->outputs, [&](const Buffer& out) {
+              return erased.contains(out.var);
+            }));
   });
 }
 
 // Returns whether some operands may be rounded. A ConvInteger's are whole numbers, of f32 as well.
 bool HasRealContraction(const Graph& graph, const Subgraph& subgraph) {
-  return std::any_of(subgraph.nodes.begin(), subgraph.nodes.end(), [&](int n) {
+  return std::ranges::any_of(subgraph.nodes, [&](int n) {
     const Node& node = graph.nodes[n];
     return FormOf(node) == OpForm::kContraction && node.op != OpKind::kConvInteger;
   });
 }
 
 bool HasNode(const Graph& graph, const Subgraph& subgraph, OpKind op) {
-  return std::any_of(subgraph.nodes.begin(), subgraph.nodes.end(),
-                     [&](int n) { return graph.nodes[n].op == op; });
+  return std::ranges::any_of(subgraph.nodes, [&](int n) { return graph.nodes[n].op == op; });
 }
 
 // Returns whether the subgraph's products are of f32 in every numeric mode.
@@ -217,7 +217,7 @@ bool StaysStrict(const Graph& graph, const Subgraph& subgraph) {
 bool OrderInputs(const std::vector<ValueId>& ids, LoweredNode& lowered) {
   std::vector<Buffer> ordered;
   for (ValueId id : ids) {
-    auto found = std::find(lowered.inputs.begin(), lowered.inputs.end(), id);
+    auto found = std::ranges::find(lowered.inputs, id);
     if (found == lowered.inputs.end()) return false;
     ordered.push_back(lowered.program.inputs[found - lowered.inputs.begin()]);
   }

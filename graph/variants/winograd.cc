@@ -73,11 +73,11 @@ const Buffer* FindIn(const TensorProgram& program, const Var& var) {
 }
 
 bool IsOneOf(const std::vector<Var>& vars, const Expr& expr) {
-  return std::any_of(vars.begin(), vars.end(), [&](const Var& var) { return expr.same_as(var); });
+  return std::ranges::any_of(vars, [&](const Var& var) { return expr.same_as(var); });
 }
 
 bool UsesAny(const Expr& expr, const std::vector<Var>& vars) {
-  return std::any_of(vars.begin(), vars.end(), [&](const Var& var) { return UsesVar(expr, var); });
+  return std::ranges::any_of(vars, [&](const Var& var) { return UsesVar(expr, var); });
 }
 
 // Finds the channel and the last two dimensions along which a window of 3 slides, on which nothing

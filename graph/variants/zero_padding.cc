@@ -62,8 +62,8 @@ Reach ReachOf(const GuardedRead& read, const ComputeExpr& stage) {
 // Returns whether the padded input has a known size.
 bool IsFinite(const Reach& reach, const Buffer& input) {
   return reach.low.size() == input.rank() &&
-         std::all_of(input.shape.begin(), input.shape.end(),
-                     [](const Expr& extent) { return AsConstant(extent).has_value(); });
+         std::ranges::all_of(input.shape,
+                             [](const Expr& extent) { return AsConstant(extent).has_value(); });
 }
 
 // Returns the load under the predicate, if the predicate guards nothing else.

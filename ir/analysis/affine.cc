@@ -13,7 +13,7 @@ namespace {
 bool UsesAny(const Expr& expr, const std::vector<Var>& vars) {
   return Contains(expr, [&](const Expr& e) {
     const auto* var = e.as<VarNode>();
-    return var && std::find(vars.begin(), vars.end(), Var(var)) != vars.end();
+    return var && std::ranges::find(vars, Var(var)) != vars.end();
   });
 }
 
@@ -71,8 +71,8 @@ class LinearReader {
     if (!b) return std::nullopt;
     a->rest = combine(a->rest, b->rest);
     for (const Term& term : b->terms) {
-      auto same = std::find_if(a->terms.begin(), a->terms.end(),
-                               [&](const Term& t) { return Equal(t.atom, term.atom); });
+      auto same =
+          std::ranges::find_if(a->terms, [&](const Term& t) { return Equal(t.atom, term.atom); });
       if (same != a->terms.end()) {
         same->coefficient = combine(OrOne(same->coefficient), OrOne(term.coefficient));
       } else {
@@ -129,7 +129,7 @@ class BoxFinder {
  private:
   std::optional<Expr> SizeOfAtom(const Expr& atom) {
     if (const auto* var = atom.as<VarNode>()) {
-      auto found = std::find(vars_.begin(), vars_.end(), Var(var));
+      auto found = std::ranges::find(vars_, Var(var));
       return sizes_[found - vars_.begin()];
     }
     if (const auto* div = atom.as<FloorDiv>()) return SizeOfQuotient(div->a, div->b);

@@ -151,7 +151,7 @@ class Privatizer final : public Mutator {
     Stmt inner = RewriteChildren(allocate);
     const auto& same = *inner.as<Allocate>();
     std::vector<bool> dropped = PrivateDimensions(same).is_private();
-    bool any = std::find(dropped.begin(), dropped.end(), true) != dropped.end();
+    bool any = std::ranges::find(dropped, true) != dropped.end();
     return any ? WithoutDimensions(same, dropped) : inner;
   }
 };

@@ -359,7 +359,7 @@ class Verifier {
   // Returns whether the block is a reduction across threads, each of which may have lanes
   // (cross_thread.h).
   bool MeetsThreads(const Block& block) const {
-    return std::any_of(loops_.begin(), loops_.end(), [&](const For* loop) {
+    return std::ranges::any_of(loops_, [&](const For* loop) {
       return IsThreadIdx(loop->for_kind) && MeetsIn(*loop, block);
     });
   }

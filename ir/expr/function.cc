@@ -54,10 +54,10 @@ bool OwnsCells(const Block& block, const Var& loop) {
     if (iter.kind == IterKind::kSpatial && iter.binding.same_as(loop)) own.push_back(iter.var);
   }
   auto is_own = [&](const Expr& index) {
-    return std::any_of(own.begin(), own.end(), [&](const Var& var) { return index.same_as(var); });
+    return std::ranges::any_of(own, [&](const Var& var) { return index.same_as(var); });
   };
   auto has_own = [&](const std::vector<Expr>& indices) {
-    return std::any_of(indices.begin(), indices.end(), is_own);
+    return std::ranges::any_of(indices, is_own);
   };
   bool all = !own.empty();
   PreOrder(block.body, [&](const Stmt& stmt) {

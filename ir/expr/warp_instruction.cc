@@ -58,8 +58,7 @@ std::vector<size_t> PartsOf(Fragment fragment, int dim) {
   for (size_t p = 0; p < fragment.size(); ++p) {
     if (fragment[p].dim == dim) parts.push_back(p);
   }
-  std::sort(parts.begin(), parts.end(),
-            [&](size_t a, size_t b) { return fragment[a].unit > fragment[b].unit; });
+  std::ranges::sort(parts, [&](size_t a, size_t b) { return fragment[a].unit > fragment[b].unit; });
   return parts;
 }
 

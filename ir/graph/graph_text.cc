@@ -29,10 +29,10 @@ namespace {
 bool IsBareName(const std::string& name) {
   static constexpr std::array<std::string_view, 7> kReserved = {
       "_", "dim", "input", "constant", "return", "graph", "body"};
-  if (name.empty() || std::find(kReserved.begin(), kReserved.end(), name) != kReserved.end()) {
+  if (name.empty() || std::ranges::find(kReserved, name) != kReserved.end()) {
     return false;
   }
-  return std::all_of(name.begin(), name.end(), [](char c) {
+  return std::ranges::all_of(name, [](char c) {
     return absl::ascii_isalnum(c) || c == '_' || c == '.' || c == '/' || c == '-';
   });
 }

@@ -324,8 +324,8 @@ class FunctionCompiler {
   }
 
   bool UsesFragments(const Stmt& stmt) const {
-    return std::any_of(fragments_.begin(), fragments_.end(),
-                       [&](const Var& buffer) { return UsesVar(stmt, buffer); });
+    return std::ranges::any_of(fragments_,
+                               [&](const Var& buffer) { return UsesVar(stmt, buffer); });
   }
 
   bool StoresTo(const Stmt& stmt, const std::function<bool(Scope)>& which) const {
@@ -333,8 +333,9 @@ class FunctionCompiler {
       auto shared = [&](const Var& buffer) { return which(ScopeOf(buffer)); };
       if (const auto* store = inner.as<Store>()) return shared(store->buffer);
       const auto* reduce = inner.as<Reduce>();
-      return reduce && std::any_of(reduce->outputs.begin(), reduce->outputs.end(),
-                                   [&](const Access& output) { return shared(output.buffer); });
+      return reduce && std::ranges::any_of(reduce->outputs, [&](const Access& output) {
+               return shared(output.buffer);
+             });
     });
   }
 
@@ -350,7 +351,7 @@ class FunctionCompiler {
     bool warp = checked && StoresTo(leaf, [](Scope scope) { return scope == Scope::kWarp; });
     auto ignores = [&](const For* loop) {
       auto uses = [&](const IterVar& iter) { return UsesVar(iter.binding, loop->var); };
-      return std::none_of(block->iters.begin(), block->iters.end(), uses);
+      return std::ranges::none_of(block->iters, uses);
     };
     for (int axis = 0; axis < 3; ++axis) {
       const For* innermost = nullptr;

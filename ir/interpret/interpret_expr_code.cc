@@ -190,7 +190,7 @@ int ExprCompiler::CompileAccess(const Var& buffer, const std::vector<Expr>& indi
     access.mixed |= access.indices.back().mixed >= 0;
     access.varying |= access.mixed || access.indices.back().chunk >= 0;
   }
-  auto same = std::find(code_.accesses.begin(), code_.accesses.end(), access);
+  auto same = std::ranges::find(code_.accesses, access);
   if (same == code_.accesses.end()) {
     code_.accesses.push_back(std::move(access));
     same = code_.accesses.end() - 1;

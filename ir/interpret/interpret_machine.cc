@@ -131,7 +131,7 @@ std::vector<int64_t> Machine::OrderOf(int64_t count) {
     case ThreadOrder::kForward:
       break;
     case ThreadOrder::kBackward:
-      std::reverse(order.begin(), order.end());
+      std::ranges::reverse(order);
       break;
     case ThreadOrder::kShuffled:
       for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random_.Below(i)]);

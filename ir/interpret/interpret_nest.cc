@@ -14,8 +14,8 @@ bool RunsHere(const LeafGuard& guard, const Context& context, Evaluator& scalars
     if (axis.extent >= 0 && index >= scalars.Integer(axis.extent)) return false;
   }
   if (guard.first_lane && context.thread % Target::kWarp != 0) return false;
-  return std::all_of(guard.first_slots.begin(), guard.first_slots.end(),
-                     [&](int slot) { return context.slots[slot].integer == 0; });
+  return std::ranges::all_of(guard.first_slots,
+                             [&](int slot) { return context.slots[slot].integer == 0; });
 }
 
 NestRunner::NestRunner(const Nest& nest, Monitor& monitor, int max_lanes)
@@ -29,8 +29,7 @@ NestRunner::NestRunner(const Nest& nest, Monitor& monitor, int max_lanes)
   first_condition_.resize(nest.code.max_depth + 2);
   for (int depth = 0; depth <= nest.code.max_depth + 1; ++depth) {
     auto is_before = [&](const Condition& condition) { return condition.depth < depth; };
-    first_condition_[depth] =
-        std::count_if(nest.conditions.begin(), nest.conditions.end(), is_before);
+    first_condition_[depth] = std::ranges::count_if(nest.conditions, is_before);
   }
 }
 

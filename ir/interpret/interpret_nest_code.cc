@@ -61,25 +61,24 @@ bool WriteApart(const std::vector<Access>& outputs, const std::vector<Var>& toge
   auto owns = [&](const Expr& index, const Var& var) {
     if (Coefficient(index, var).value_or(0) == 0) return false;
     auto disturbs = [&](const Var& other) { return !(other == var) && UsesVar(index, other); };
-    return std::none_of(together.begin(), together.end(), disturbs) &&
-           std::none_of(inside.begin(), inside.end(), disturbs);
+    return std::ranges::none_of(together, disturbs) && std::ranges::none_of(inside, disturbs);
   };
   for (const Access& output : outputs) {
     for (const Var& var : together) {
       auto is_own = [&](const Expr& index) { return owns(index, var); };
-      if (std::none_of(output.indices.begin(), output.indices.end(), is_own)) return false;
+      if (std::ranges::none_of(output.indices, is_own)) return false;
     }
   }
   return true;
 }
 
 bool IsLane(const std::vector<int>& lanes, int loop) {
-  return std::find(lanes.begin(), lanes.end(), loop) != lanes.end();
+  return std::ranges::find(lanes, loop) != lanes.end();
 }
 
 bool CanBeLanes(const Chain& chain, const std::vector<Access>& outputs,
                 const std::vector<int>& lanes) {
-  int first = *std::min_element(lanes.begin(), lanes.end());
+  int first = *std::ranges::min_element(lanes);
   std::vector<Var> together;
   std::vector<Var> inside;
   for (int i = first; i < static_cast<int>(chain.loops.size()); ++i) {
@@ -92,8 +91,7 @@ bool HasVectors(const Chain& chain) {
   if (!chain.store) return false;
   const std::vector<Expr>& indices = chain.store->indices;
   return chain.store->value.dtype().lanes() > 1 ||
-         std::any_of(indices.begin(), indices.end(),
-                     [](const Expr& index) { return index.dtype().lanes() > 1; });
+         std::ranges::any_of(indices, [](const Expr& index) { return index.dtype().lanes() > 1; });
 }
 
 }  // namespace
@@ -104,7 +102,7 @@ std::optional<Chain> FindChain(const Stmt& stmt, bool merge_parallel) {
   while (const auto* loop = at.as<For>()) {
     auto in_extent = [&](const For* outer) { return UsesVar(loop->extent, outer->var); };
     if (!CanMerge(loop->for_kind, merge_parallel)) return std::nullopt;
-    if (std::any_of(chain.loops.begin(), chain.loops.end(), in_extent)) return std::nullopt;
+    if (std::ranges::any_of(chain.loops, in_extent)) return std::nullopt;
     chain.loops.push_back(loop);
     at = loop->body;
   }
@@ -181,8 +179,8 @@ class LeafCompiler {
     } else {
       CompileReduce(*chain_.reduce);
     }
-    std::stable_sort(nest_.conditions.begin(), nest_.conditions.end(),
-                     [](const Condition& a, const Condition& b) { return a.depth < b.depth; });
+    std::ranges::stable_sort(
+        nest_.conditions, [](const Condition& a, const Condition& b) { return a.depth < b.depth; });
   }
 
   // Returns whether every load from a buffer that the leaf writes is of the lane's own output cell.

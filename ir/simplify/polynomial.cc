@@ -25,7 +25,7 @@ int Compare(const Monomial& a, const Monomial& b, const AtomTable& atoms) {
 // Makes a polynomial of terms in any order; equal monomials may repeat.
 std::optional<Polynomial> Collect(std::vector<Term> terms, int64_t constant,
                                   const AtomTable& atoms) {
-  std::sort(terms.begin(), terms.end(), [&](const Term& a, const Term& b) {
+  std::ranges::sort(terms, [&](const Term& a, const Term& b) {
     return Compare(a.monomial, b.monomial, atoms) < 0;
   });
   Polynomial result{constant, {}};
@@ -260,8 +260,7 @@ std::optional<Polynomial> ExactQuotient(const Polynomial& a, const Term& b) {
 Expr ToExpr(const Polynomial& polynomial, const AtomTable& atoms) {
   const std::vector<Term>& terms = polynomial.terms;
   if (terms.empty()) return Expr(polynomial.constant);
-  auto first = std::find_if(terms.begin(), terms.end(),
-                            [](const Term& term) { return term.coefficient > 0; });
+  auto first = std::ranges::find_if(terms, [](const Term& term) { return term.coefficient > 0; });
   bool constant_first = first == terms.end() && polynomial.constant > 0;
   Expr sum = constant_first ? Expr(polynomial.constant) : Expr();
   if (first != terms.end()) sum = Magnitude(*first, atoms);

@@ -30,9 +30,8 @@ Expr Simplify(const Expr& expr, const Bounds& bounds) {
     for (const ExprNode* var : order) simplifier.Number(Var(static_cast<const VarNode*>(var)));
     result = simplifier.Run(result);
     std::vector<const ExprNode*> now = Occurring(result);
-    std::erase_if(order, [&](const ExprNode* var) {
-      return std::find(now.begin(), now.end(), var) == now.end();
-    });
+    std::erase_if(order,
+                  [&](const ExprNode* var) { return std::ranges::find(now, var) == now.end(); });
     if (order == now) return result;
     order = std::move(now);
   }

@@ -175,7 +175,7 @@ std::optional<Polynomial> Simplifier::SplitByFactor(ExprKind kind, const Polynom
                                                     int64_t divisor) {
   std::vector<int64_t> factors;
   for (const Term& term : rest.terms) factors.push_back(Gcd(term.coefficient, divisor));
-  std::sort(factors.begin(), factors.end(), std::greater<>());
+  std::ranges::sort(factors, std::greater<>());
   factors.erase(std::unique(factors.begin(), factors.end()), factors.end());
   for (int64_t g : factors) {
     if (g == 1) break;

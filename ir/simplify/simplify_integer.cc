@@ -12,8 +12,8 @@ namespace {
 bool Contains(const Polynomial& sum, const Polynomial& part) {
   bool whole = false;
   for (const Term& term : part.terms) {
-    auto found = std::find_if(sum.terms.begin(), sum.terms.end(),
-                              [&](const Term& t) { return t.monomial == term.monomial; });
+    auto found =
+        std::ranges::find_if(sum.terms, [&](const Term& t) { return t.monomial == term.monomial; });
     if (found == sum.terms.end()) return false;
     bool positive = term.coefficient > 0;
     if (positive ? found->coefficient < term.coefficient : found->coefficient > term.coefficient) {

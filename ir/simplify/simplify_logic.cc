@@ -205,8 +205,8 @@ Expr Simplifier::AndOr(ExprKind kind, const Expr& a, const Expr& b) {
   for (const Expr& operand : operands) {
     if (IsConstant(operand, neutral)) continue;
     if (IsConstant(operand, !neutral)) return operand;
-    bool known = std::any_of(kept.begin(), kept.end(),
-                             [&](const Expr& e) { return order_.Compare(e, operand) == 0; });
+    bool known =
+        std::ranges::any_of(kept, [&](const Expr& e) { return order_.Compare(e, operand) == 0; });
     if (!known) kept.push_back(operand);
   }
   for (size_t i = 0; i < kept.size(); ++i) {

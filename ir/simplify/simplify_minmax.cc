@@ -37,8 +37,8 @@ Polynomial Simplifier::MinOrMax(ExprKind kind, const Polynomial& a, const Polyno
   };
   std::vector<Expr> kept;
   for (const Expr& operand : operands) {
-    bool superfluous = std::any_of(kept.begin(), kept.end(),
-                                   [&](const Expr& other) { return decides(other, operand); });
+    bool superfluous =
+        std::ranges::any_of(kept, [&](const Expr& other) { return decides(other, operand); });
     if (superfluous) continue;
     std::erase_if(kept, [&](const Expr& other) { return decides(operand, other); });
     kept.push_back(operand);
@@ -59,7 +59,7 @@ Polynomial Simplifier::MinOrMax(ExprKind kind, const Polynomial& a, const Polyno
 
   if (kept.size() == 1) return ToPolynomial(kept[0]);
   // Constants come first in the canonical order but read best last.
-  std::sort(kept.begin(), kept.end(), [&](const Expr& x, const Expr& y) {
+  std::ranges::sort(kept, [&](const Expr& x, const Expr& y) {
     bool x_last = AsConstant(x).has_value(), y_last = AsConstant(y).has_value();
     return x_last != y_last ? y_last : order_.Compare(x, y) < 0;
   });

@@ -175,8 +175,7 @@ Stmt Simplify(const Stmt& stmt, const Bounds& bounds) {
     for (const Var& var : free) simplifier.Number(var);
     result = Simplify(result, simplifier);
     std::vector<Var> now = FreeVars(result, defined);
-    std::erase_if(free,
-                  [&](const Var& v) { return std::find(now.begin(), now.end(), v) == now.end(); });
+    std::erase_if(free, [&](const Var& v) { return std::ranges::find(now, v) == now.end(); });
     if (free == now) return result;
     free = std::move(now);
   }

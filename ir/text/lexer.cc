@@ -241,7 +241,7 @@ std::string Quote(std::string_view text) {
 }
 
 std::string SpellKey(std::string_view key) {
-  bool plain = !key.empty() && std::all_of(key.begin(), key.end(), IsKeyChar);
+  bool plain = !key.empty() && std::ranges::all_of(key, IsKeyChar);
   return "@" + (plain ? std::string(key) : Quote(key));
 }
 

@@ -166,7 +166,7 @@ StatusOr<std::vector<IterVar>> StmtParser::Iterations(std::vector<std::string>& 
   while (!cursor_.At(")")) {
     if (!iters.empty()) TCC_RETURN_IF_ERROR(cursor_.Expect(","));
     TCC_ASSIGN_OR_RETURN(Token name, cursor_.Name("an iteration variable"));
-    if (std::find(names.begin(), names.end(), name.text) != names.end()) {
+    if (std::ranges::find(names, name.text) != names.end()) {
       return InvalidInput("{}{} is defined twice", Position(name), Describe(name));
     }
     TCC_RETURN_IF_ERROR(cursor_.Expect(":"));

@@ -41,8 +41,7 @@ std::optional<std::vector<Term>> TermsOf(const Expr& place, const std::vector<co
   for (size_t i = 0; i < form->vars.size(); ++i) {
     std::optional<int64_t> coefficient = AsConstant(Simplify(form->coefficients[i]));
     if (!coefficient || *coefficient < 1) return std::nullopt;
-    auto loop = std::find_if(loops.begin(), loops.end(),
-                             [&](const For* l) { return l->var == form->vars[i]; });
+    auto loop = std::ranges::find_if(loops, [&](const For* l) { return l->var == form->vars[i]; });
     terms.push_back({*coefficient, *loop});
   }
   return terms;
@@ -57,8 +56,8 @@ std::optional<CellOwner> OwnerOf(const Expr& place, size_t dim,
   std::optional<std::vector<Term>> terms = TermsOf(place, loops);
   if (!terms) return std::nullopt;
   auto is_thread = [](const Term& term) { return IsThreadIdx(term.loop->for_kind); };
-  auto thread = std::find_if(terms->begin(), terms->end(), is_thread);
-  if (std::count_if(terms->begin(), terms->end(), is_thread) != 1) return std::nullopt;
+  auto thread = std::ranges::find_if(*terms, is_thread);
+  if (std::ranges::count_if(*terms, is_thread) != 1) return std::nullopt;
   CellOwner owner{dim, thread->loop->for_kind, thread->coefficient, 0};
   // Alone it says so whatever its extent is.
   if (terms->size() == 1) return owner;
@@ -279,7 +278,7 @@ class BarrierInserter {
   // vthread loop round both, fixes the same dimension in both.
   bool SameOwner(const SharedAccess& a, const SharedAccess& b) const {
     auto contains = [](const auto& list, const auto& item) {
-      return std::find(list.begin(), list.end(), item) != list.end();
+      return std::ranges::find(list, item) != list.end();
     };
     std::set<ForKind> fixed;
     for (const CellOwner& owner : a.owners) {
@@ -287,11 +286,11 @@ class BarrierInserter {
     }
     if (fixed != axes_) return false;
     auto fixes = [&](const Var& vthread) {
-      return std::any_of(a.vthread_owners.begin(), a.vthread_owners.end(), [&](const auto& owner) {
+      return std::ranges::any_of(a.vthread_owners, [&](const auto& owner) {
         return owner.second == vthread && contains(b.vthread_owners, owner);
       });
     };
-    return std::all_of(a.vthreads.begin(), a.vthreads.end(), [&](const Var& vthread) {
+    return std::ranges::all_of(a.vthreads, [&](const Var& vthread) {
       return !contains(b.vthreads, vthread) || fixes(vthread);
     });
   }

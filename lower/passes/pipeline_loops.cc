@@ -242,8 +242,8 @@ class LoopPipeliner {
   }
 
   bool IsShared() const {
-    return std::any_of(body_.staged.begin(), body_.staged.end(),
-                       [](const Buffer& buffer) { return buffer.scope == Scope::kShared; });
+    return std::ranges::any_of(body_.staged,
+                               [](const Buffer& buffer) { return buffer.scope == Scope::kShared; });
   }
 
   Stmt Allocated(Stmt stmt) const {

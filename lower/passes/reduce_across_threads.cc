@@ -361,7 +361,7 @@ class ThreadReducer final : public Mutator {
 
   // Returns whether no loop round the nest takes part in the reduction or is a virtual thread.
   bool IsOutermost(const Block& block) const {
-    return std::none_of(loops_.begin(), loops_.end(), [&](const For* loop) {
+    return std::ranges::none_of(loops_, [&](const For* loop) {
       return loop->for_kind == ForKind::kVthread || MeetsIn(*loop, block);
     });
   }

@@ -50,8 +50,7 @@ Expr CommonCondition(const Stmt& stmt) {
 Expr WithoutTerms(const Expr& asked, const std::vector<Expr>& known) {
   Expr left;
   for (const Expr& term : ConjunctsOf(asked)) {
-    bool holds = std::any_of(known.begin(), known.end(),
-                             [&](const Expr& other) { return Equal(other, term); });
+    bool holds = std::ranges::any_of(known, [&](const Expr& other) { return Equal(other, term); });
     if (!holds) left = left ? BothOf(left, term) : term;
   }
   return left ? left : True();
@@ -78,9 +77,8 @@ Stmt WhereItFails(const Stmt& stmt, const Expr& condition) {
     const auto* test = s.as<If>();
     if (!test) return s;
     std::vector<Expr> asked = ConjunctsOf(test->condition);
-    bool fails = std::all_of(failing.begin(), failing.end(), [&](const Expr& term) {
-      return std::any_of(asked.begin(), asked.end(),
-                         [&](const Expr& other) { return Equal(other, term); });
+    bool fails = std::ranges::all_of(failing, [&](const Expr& term) {
+      return std::ranges::any_of(asked, [&](const Expr& other) { return Equal(other, term); });
     });
     if (!fails) return s;
     return test->else_body ? test->else_body : Nothing();

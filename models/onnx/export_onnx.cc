@@ -84,7 +84,7 @@ Status AxesToAttribute(const Graph& graph, Node& node) {
 
 Status RemoveDilations(Node& node) {
   std::vector<int64_t> dilations = node.Ints("dilations");
-  if (std::any_of(dilations.begin(), dilations.end(), [](int64_t d) { return d != 1; })) {
+  if (std::ranges::any_of(dilations, [](int64_t d) { return d != 1; })) {
     return CannotSay(node, "dilated AveragePool");
   }
   node.attributes.erase("dilations");

@@ -99,8 +99,7 @@ OnnxLiveness FindLive(const google::protobuf::RepeatedPtrField<onnxpb::Node>& no
       if (!output.empty()) producers.emplace(output, i);
     }
     const auto& outputs = nodes[i].output();
-    if (std::all_of(outputs.begin(), outputs.end(), [](const auto& name) { return name.empty(); }))
-      need(i);
+    if (std::ranges::all_of(outputs, [](const auto& name) { return name.empty(); })) need(i);
   }
   auto read = [&](const std::string& name) {
     if (name.empty() || !live.names.insert(name).second) return;

@@ -205,9 +205,8 @@ class ControlFlowImporter {
     for (size_t b = 0; b < node.bodies.size(); ++b) {
       Graph& body = node.bodies[b];
       for (size_t i = 1; i < node.inputs.size(); ++i) {
-        auto own = std::find_if(captures[b].begin(), captures[b].end(), [&](const auto& capture) {
-          return capture.outside == node.inputs[i];
-        });
+        auto own = std::ranges::find_if(
+            captures[b], [&](const auto& capture) { return capture.outside == node.inputs[i]; });
         if (own != captures[b].end()) {
           body.inputs.push_back(own->inside);
           continue;

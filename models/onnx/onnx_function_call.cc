@@ -77,9 +77,9 @@ Status OnnxGraphImporter::BindCall(onnxpb::Node& proto, const onnxpb::Function& 
     scope.arguments[attribute.name()] = &attribute;
   }
   for (const onnxpb::Attribute& attribute : proto.attribute()) {
-    bool declared = scope.arguments.contains(attribute.name()) ||
-                    std::find(function.attribute().begin(), function.attribute().end(),
-                              attribute.name()) != function.attribute().end();
+    bool declared =
+        scope.arguments.contains(attribute.name()) ||
+        std::ranges::find(function.attribute(), attribute.name()) != function.attribute().end();
     if (!declared) return InvalidInput("the function has no attribute '{}'", attribute.name());
     scope.arguments[attribute.name()] = &attribute;
   }
@@ -89,7 +89,7 @@ Status OnnxGraphImporter::BindCall(onnxpb::Node& proto, const onnxpb::Function& 
 Status OnnxGraphImporter::AddCall(onnxpb::Node& proto, const onnxpb::Function& function) {
   std::string where = fmt::format("node '{}' ({})", NodeName(proto), OperatorName(proto));
   std::vector<const onnxpb::Function*>& calls = session_.calls;
-  if (std::find(calls.begin(), calls.end(), &function) != calls.end()) {
+  if (std::ranges::find(calls, &function) != calls.end()) {
     return InvalidInput("{}: function '{}' calls itself", where, function.name());
   }
   if (calls.size() >= static_cast<size_t>(kMaxCallDepth)) {

@@ -52,7 +52,7 @@ class RankFinder {
     for (auto node = graph_.nodes.rbegin(); node != graph_.nodes.rend(); ++node) {
       if (++looked_at_ > kMaxNodes) return std::nullopt;
       const auto& outputs = node->outputs;
-      if (std::find(outputs.begin(), outputs.end(), id) != outputs.end()) return Of(*node);
+      if (std::ranges::find(outputs, id) != outputs.end()) return Of(*node);
     }
     return std::nullopt;
   }

@@ -157,7 +157,7 @@ Status NormalizeFusedConv(OnnxNodeContext& context) {
                                        given.size(), name, ParameterCount(*row)));
   }
   std::array<double, 2> parameters = {};
-  std::copy(given.begin(), given.end(), parameters.begin());
+  std::ranges::copy(given, parameters.begin());
   BecomeActivation(context, *row, parameters, value);
   return OkStatus();
 }

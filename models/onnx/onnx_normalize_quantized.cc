@@ -19,8 +19,8 @@ ValueId InputOr(const OnnxNodeContext& context, size_t index) {
 
 // Shapes are known this early of constants and of the graph's inputs.
 std::optional<size_t> KnownRank(const Graph& graph, ValueId id) {
-  bool given = graph.ConstantOf(id) != nullptr ||
-               std::find(graph.inputs.begin(), graph.inputs.end(), id) != graph.inputs.end();
+  bool given =
+      graph.ConstantOf(id) != nullptr || std::ranges::find(graph.inputs, id) != graph.inputs.end();
   return given ? std::optional(graph.value(id).shape.size()) : std::nullopt;
 }
 

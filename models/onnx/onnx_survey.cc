@@ -232,8 +232,8 @@ std::optional<std::string> UnsupportedFeature(const onnxpb::Node& node, const On
 }
 
 bool MayBeRead(const OnnxSurvey& survey) {
-  return std::all_of(survey.unsupported.begin(), survey.unsupported.end(),
-                     [](const UnsupportedOperator& op) { return op.only_in_branches; });
+  return std::ranges::all_of(survey.unsupported,
+                             [](const UnsupportedOperator& op) { return op.only_in_branches; });
 }
 
 Status RefuseUnsupported(const OnnxSurvey& survey) {

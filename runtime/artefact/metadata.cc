@@ -17,7 +17,7 @@ constexpr size_t kMaxRank = 64;
 
 bool IsSymbol(const std::string& name) {
   auto plain = [](char c) { return absl::ascii_isalnum(c) || c == '_'; };
-  return !name.empty() && std::all_of(name.begin(), name.end(), plain);
+  return !name.empty() && std::ranges::all_of(name, plain);
 }
 
 template <typename Items>

@@ -139,7 +139,7 @@ std::vector<int64_t> VariablesOf(const SizeExpr& expr) {
   std::vector<int64_t> found;
   for (const SizeInstruction& instruction : expr.code) {
     if (instruction.op != SizeOp::kVar) continue;
-    if (std::find(found.begin(), found.end(), instruction.value) != found.end()) continue;
+    if (std::ranges::find(found, instruction.value) != found.end()) continue;
     found.push_back(instruction.value);
   }
   return found;

@@ -96,7 +96,7 @@ struct ThreadPool::State {
     if (cpu_of_thread.empty()) return;
     int cpu = sched_getcpu();
     if (cpu == cpu_of_thread[0]) return;
-    auto taken = std::find(cpu_of_thread.begin(), cpu_of_thread.end(), cpu);
+    auto taken = std::ranges::find(cpu_of_thread, cpu);
     if (taken == cpu_of_thread.end()) return;
     std::swap(cpu_of_thread[0], *taken);
     Pin(workers[static_cast<size_t>(taken - cpu_of_thread.begin()) - 1], *taken);

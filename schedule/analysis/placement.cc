@@ -19,7 +19,7 @@ Stmt InsertInto(const Stmt& body, const std::function<bool(const Stmt&)>& wanted
   }
   std::vector<Stmt> stmts = {body};
   if (const auto* seq = body.as<Seq>()) stmts = seq->stmts;
-  auto at = before ? std::find_if(stmts.begin(), stmts.end(), wanted)
+  auto at = before ? std::ranges::find_if(stmts, wanted)
                    : std::find_if(stmts.rbegin(), stmts.rend(), wanted).base();
   stmts.insert(at, nest);
   return SeqOf(stmts);
@@ -33,7 +33,7 @@ StatusOr<std::vector<size_t>> PlainIndices(const Block& block, const Access& acc
     size_t i = 0;
     while (i < block.iters.size() && !index.same_as(block.iters[i].var)) ++i;
     bool plain = i < block.iters.size() && block.iters[i].kind == IterKind::kSpatial &&
-                 std::find(order.begin(), order.end(), i) == order.end();
+                 std::ranges::find(order, i) == order.end();
     if (!plain) {
       return InvalidInput(
           "block '{}' accesses buffer '{}' by other indices than distinct spatial "
@@ -94,16 +94,14 @@ Stmt MapBodyOf(const Stmt& root, const LoopRef& loop,
 
 Stmt InsertBeforeReaders(const Stmt& body, const std::vector<Var>& buffers, const Stmt& nest) {
   auto reads = [&](const Stmt& stmt) {
-    return std::any_of(buffers.begin(), buffers.end(),
-                       [&](const Var& b) { return Reads(stmt, b); });
+    return std::ranges::any_of(buffers, [&](const Var& b) { return Reads(stmt, b); });
   };
   return InsertInto(body, reads, true, nest);
 }
 
 Stmt InsertAfterWriters(const Stmt& body, const std::vector<Var>& buffers, const Stmt& nest) {
   auto writes = [&](const Stmt& stmt) {
-    return std::any_of(buffers.begin(), buffers.end(),
-                       [&](const Var& b) { return Writes(stmt, b); });
+    return std::ranges::any_of(buffers, [&](const Var& b) { return Writes(stmt, b); });
   };
   return InsertInto(body, writes, false, nest);
 }
@@ -152,8 +150,7 @@ bool IsUnder(const Path& path, const LoopRef& loop) {
 }
 
 bool IsParameter(const Function& fn, const Var& buffer) {
-  return std::any_of(fn.params.begin(), fn.params.end(),
-                     [&](const Buffer& param) { return param.var == buffer; });
+  return std::ranges::any_of(fn.params, [&](const Buffer& param) { return param.var == buffer; });
 }
 
 Status ExpectVisible(const Function& fn, const Block& block, const Path& loop_path,
@@ -178,7 +175,7 @@ Status ExpectVisible(const Function& fn, const Block& block, const Path& loop_pa
                           block.name, access.buffer->name, LoopAt(loop_path)->key);
     }
     bool placed = !FindBuffer(fn, access.buffer)->window.size.empty();
-    if (placed && std::find(except.begin(), except.end(), access.buffer) == except.end()) {
+    if (placed && std::ranges::find(except, access.buffer) == except.end()) {
       return InvalidInput(
           "block '{}' uses buffer '{}', which is placed already; place what uses a buffer before "
           "it",

@@ -81,8 +81,7 @@ LoopRole RoleOf(const For& loop, const Block& block) {
 }
 
 std::vector<Ref<For>> LoopsFrom(const Path& path, const Stmt& nest) {
-  auto first =
-      std::find_if(path.begin(), path.end(), [&](const Stmt& stmt) { return stmt.same_as(nest); });
+  auto first = std::ranges::find_if(path, [&](const Stmt& stmt) { return stmt.same_as(nest); });
   return LoopsOn(Path(first, path.end()));
 }
 
@@ -121,8 +120,8 @@ Status ExpectFree(const char* step, const Function& fn, const std::string& name)
 }
 
 bool Indexes(const Access& access, const Var& iter) {
-  return std::any_of(access.indices.begin(), access.indices.end(),
-                     [&](const Expr& index) { return UsesVar(index, iter); });
+  return std::ranges::any_of(access.indices,
+                             [&](const Expr& index) { return UsesVar(index, iter); });
 }
 
 std::vector<Var> UnsharedAxes(const Block& block) {
@@ -131,8 +130,8 @@ std::vector<Var> UnsharedAxes(const Block& block) {
   if (!reduce) return axes;
   for (const IterVar& iter : block.iters) {
     auto has = [&](const Access& output) { return Indexes(output, iter.var); };
-    bool any = std::any_of(reduce->outputs.begin(), reduce->outputs.end(), has);
-    bool all = std::all_of(reduce->outputs.begin(), reduce->outputs.end(), has);
+    bool any = std::ranges::any_of(reduce->outputs, has);
+    bool all = std::ranges::all_of(reduce->outputs, has);
     if (any && !all) axes.push_back(iter.var);
   }
   return axes;
@@ -140,11 +139,11 @@ std::vector<Var> UnsharedAxes(const Block& block) {
 
 bool IsUnshared(const Block& block, const IterVar& iter) {
   std::vector<Var> axes = UnsharedAxes(block);
-  return std::find(axes.begin(), axes.end(), iter.var) != axes.end();
+  return std::ranges::find(axes, iter.var) != axes.end();
 }
 
 bool FeedsUnsharedAxis(const For& loop, const Block& block) {
-  return std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
+  return std::ranges::any_of(block.iters, [&](const IterVar& iter) {
     return UsesVar(iter.binding, loop.var) && IsUnshared(block, iter);
   });
 }
@@ -194,8 +193,8 @@ Stmt CopiesRound(const std::vector<Ref<For>>& loops, const std::string& name, co
 std::vector<LoopGuard> GuardsWithout(const Block& block, const std::vector<Ref<For>>& loops) {
   std::vector<LoopGuard> guards;
   for (const LoopGuard& guard : block.guards) {
-    bool uses = std::any_of(loops.begin(), loops.end(),
-                            [&](const Ref<For>& loop) { return UsesVar(guard.value, loop->var); });
+    bool uses = std::ranges::any_of(
+        loops, [&](const Ref<For>& loop) { return UsesVar(guard.value, loop->var); });
     if (!uses) guards.push_back(guard);
   }
   return guards;
@@ -236,8 +235,8 @@ Expr MakeLoad(const Var& buffer, const std::vector<Expr>& indices) {
 }
 
 Path PathAbove(const ReductionNest& found) {
-  auto nest = std::find_if(found.path.begin(), found.path.end(),
-                           [&](const Stmt& stmt) { return stmt.same_as(found.nest); });
+  auto nest =
+      std::ranges::find_if(found.path, [&](const Stmt& stmt) { return stmt.same_as(found.nest); });
   return Path(found.path.begin(), nest);
 }
 

@@ -54,8 +54,7 @@ void PushParts(const Var& var, const Expr& extent, std::vector<Expr>& exprs, Mov
 }
 
 bool AnyUses(const std::vector<Expr>& exprs, const Var& var) {
-  return std::any_of(exprs.begin(), exprs.end(),
-                     [&](const Expr& expr) { return UsesVar(expr, var); });
+  return std::ranges::any_of(exprs, [&](const Expr& expr) { return UsesVar(expr, var); });
 }
 
 void TakeLoopApart(const Var& var, const Expr& extent, size_t loop, std::vector<Expr>& exprs,
@@ -93,9 +92,8 @@ struct Term {
 bool CoverInOrder(std::vector<Term> terms) {
   Expr stride(1);
   while (!terms.empty()) {
-    auto next = std::find_if(terms.begin(), terms.end(), [&](const Term& term) {
-      return EqualUpToAlgebra(term.stride, stride);
-    });
+    auto next = std::ranges::find_if(
+        terms, [&](const Term& term) { return EqualUpToAlgebra(term.stride, stride); });
     if (next == terms.end()) return false;
     stride = stride * next->extent;
     terms.erase(next);

@@ -53,9 +53,8 @@ std::vector<Var> VarsOf(const Access& access) {
 }
 
 bool BindingsUse(const Block& block, const std::vector<Var>& iters, const Var& loop) {
-  return std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
-    return std::find(iters.begin(), iters.end(), iter.var) != iters.end() &&
-           UsesVar(iter.binding, loop);
+  return std::ranges::any_of(block.iters, [&](const IterVar& iter) {
+    return std::ranges::find(iters, iter.var) != iters.end() && UsesVar(iter.binding, loop);
   });
 }
 

@@ -19,8 +19,8 @@ using Reading = IntrinsicReading;
 
 bool IsSame(const Access& a, const Access& b) {
   return a.buffer == b.buffer &&
-         std::equal(a.indices.begin(), a.indices.end(), b.indices.begin(), b.indices.end(),
-                    [](const Expr& x, const Expr& y) { return Equal(x, y); });
+         std::ranges::equal(a.indices, b.indices,
+                            [](const Expr& x, const Expr& y) { return Equal(x, y); });
 }
 
 // Merges the operands matched in two parts of an expression; nullopt where one parameter would
@@ -74,7 +74,7 @@ std::optional<std::vector<MovingDim>> MovingDims(const Access& access, const Nes
     if (!form || form->vars.size() > 1) return std::nullopt;
     if (form->vars.empty()) continue;
     if (!any_stride && !EqualUpToAlgebra(form->coefficients[0], Expr(1))) return std::nullopt;
-    auto found = std::find(vars.begin(), vars.end(), form->vars[0]);
+    auto found = std::ranges::find(vars, form->vars[0]);
     moving.push_back({d, static_cast<size_t>(found - vars.begin())});
   }
   return moving;
@@ -107,7 +107,7 @@ class Reader {
         if (!reading) continue;
         if (HasExtents(axes)) return reading;
         if (!other) other = std::move(reading);
-      } while (std::next_permutation(axes.begin(), axes.end()));
+      } while (std::ranges::next_permutation(axes));
     }
     return other;
   }
@@ -145,9 +145,8 @@ class Reader {
       if (!want || !got || want->size() != got->size()) return std::nullopt;
       bool in_order = !takes_strides_ && !IsFragment(fn_, operands.at(name));
       for (size_t d = 0; d < want->size(); ++d) {
-        auto found = std::find_if(got->begin(), got->end(), [&](const MovingDim& moving) {
-          return moving.loop == axes[(*want)[d].loop];
-        });
+        auto found = std::ranges::find_if(
+            *got, [&](const MovingDim& moving) { return moving.loop == axes[(*want)[d].loop]; });
         if (found == got->end()) return std::nullopt;
         if (in_order && found - got->begin() != static_cast<std::ptrdiff_t>(d)) return std::nullopt;
         reading.dims[name].push_back(found->dim);

@@ -56,8 +56,8 @@ std::optional<int64_t> WarpPasses(const Function& fn, const std::string& block,
     if (IsThreadIdx(loop->for_kind)) threads.push_back(loop);
   }
   // Neighbours along x are neighbours in a warp.
-  std::sort(threads.begin(), threads.end(),
-            [](const Ref<For>& a, const Ref<For>& b) { return a->for_kind < b->for_kind; });
+  std::ranges::sort(threads,
+                    [](const Ref<For>& a, const Ref<For>& b) { return a->for_kind < b->for_kind; });
   std::array<std::set<int64_t>, kBanks> words;
   for (int64_t lane = 0; lane < Target::kWarp; ++lane) {
     int64_t rest = lane;

@@ -28,15 +28,14 @@ bool InDomain(const Domain& domain, int64_t value) {
     case DomainKind::kMultiples:
       return value % domain.numbers[0] == 0;
     case DomainKind::kChoice:
-      return std::binary_search(domain.numbers.begin(), domain.numbers.end(), value);
+      return std::ranges::binary_search(domain.numbers, value);
   }
   TCC_UNREACHABLE();
 }
 
 bool IsWellFormed(const Domain& domain) {
   const std::vector<int64_t>& numbers = domain.numbers;
-  bool rising =
-      std::adjacent_find(numbers.begin(), numbers.end(), std::greater_equal<>()) == numbers.end();
+  bool rising = std::ranges::adjacent_find(numbers, std::greater_equal<>()) == numbers.end();
   if (domain.kind == DomainKind::kAny) return numbers.empty();
   if (numbers.empty() || numbers[0] < 1 || !rising) return false;
   return domain.kind == DomainKind::kChoice || numbers.size() == 1;

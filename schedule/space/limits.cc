@@ -93,7 +93,7 @@ bool StaysLoop(ForKind kind) {
 }
 
 bool FeedsReduceOf(const For& loop, const Block& block) {
-  return std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
+  return std::ranges::any_of(block.iters, [&](const IterVar& iter) {
     return iter.kind == IterKind::kReduce && UsesVar(iter.binding, loop.var);
   });
 }
@@ -120,7 +120,7 @@ std::vector<Run> ReductionRuns(const std::vector<Ref<For>>& loops, const Block& 
 // that other block then tells what a step needs.
 bool CombinesSteps(const For& loop, const Block& block) {
   std::vector<Ref<Block>> blocks = BlocksOf(loop.body);
-  return std::any_of(blocks.begin(), blocks.end(), [&](const Ref<Block>& other) {
+  return std::ranges::any_of(blocks, [&](const Ref<Block>& other) {
     return other->name != block.name && other->body.as<Reduce>() && FeedsReduceOf(loop, *other);
   });
 }
@@ -212,8 +212,8 @@ class OffsetTerms {
 
  private:
   bool UsesLoops(const Expr& expr) const {
-    return std::any_of(loops_.begin(), loops_.end(),
-                       [&](const Ref<For>& loop) { return UsesVar(expr, loop->var); });
+    return std::ranges::any_of(loops_,
+                               [&](const Ref<For>& loop) { return UsesVar(expr, loop->var); });
   }
 
   // Returns the number of values that a loop, or its quotient or remainder by a size, takes; null
@@ -293,9 +293,8 @@ Constraints AlignmentOf(const Function& fn) {
   Constraints constraints;
   for (const Ref<Block>& block : BlocksOf(fn.body)) {
     std::vector<Ref<For>> loops = LoopsOn(FindBlock(fn, block->name).value());
-    auto vector = std::find_if(loops.begin(), loops.end(), [](const Ref<For>& loop) {
-      return loop->for_kind == ForKind::kVectorized;
-    });
+    auto vector = std::ranges::find_if(
+        loops, [](const Ref<For>& loop) { return loop->for_kind == ForKind::kVectorized; });
     if (vector == loops.end()) continue;
     std::vector<Access> accesses = ReadsOf(*block);
     for (const Access& write : WritesOf(*block)) accesses.push_back(write);

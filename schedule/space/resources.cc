@@ -61,14 +61,13 @@ bool IsNothing(const Expr& extent) {
 
 // Returns whether the block may have an instance; otherwise no code is made for it.
 bool MayExist(const Block& block) {
-  return std::none_of(block.iters.begin(), block.iters.end(),
-                      [](const IterVar& iter) { return IsNothing(iter.domain); });
+  return std::ranges::none_of(block.iters,
+                              [](const IterVar& iter) { return IsNothing(iter.domain); });
 }
 
 bool HasWork(const Stmt& stmt) {
   std::vector<Ref<Block>> blocks = BlocksOf(stmt);
-  return std::any_of(blocks.begin(), blocks.end(),
-                     [](const Ref<Block>& block) { return MayExist(*block); });
+  return std::ranges::any_of(blocks, [](const Ref<Block>& block) { return MayExist(*block); });
 }
 
 class NestMeter {
@@ -338,7 +337,7 @@ class NestMeter {
   }
 
   static bool IsSpatial(const Block& block, const Var& loop) {
-    return std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
+    return std::ranges::any_of(block.iters, [&](const IterVar& iter) {
       return iter.kind == IterKind::kSpatial && UsesVar(iter.binding, loop);
     });
   }

@@ -26,7 +26,7 @@ double Badness(double excess) {
 }
 
 uint32_t NearestRank(const std::vector<int64_t>& values, int64_t wanted) {
-  auto above = std::lower_bound(values.begin(), values.end(), wanted);
+  auto above = std::ranges::lower_bound(values, wanted);
   if (above == values.end()) --above;
   if (above != values.begin() && wanted - *(above - 1) < *above - wanted) --above;
   return static_cast<uint32_t>(above - values.begin());
@@ -53,7 +53,7 @@ StatusOr<SearchSpace> SearchSpace::Create(const SymbolicProgram& program) {
     vars.push_back(size.var);
     values.push_back(ValuesOf(size));
     if (values.back().empty()) return InvalidInput("no value is allowed for '{}'", Print(size));
-    auto [least, most] = std::minmax_element(values.back().begin(), values.back().end());
+    auto [least, most] = std::ranges::minmax_element(values.back());
     bounds[size.var] = {*least, *most};
   }
   for (const Constraint& constraint : program.constraints) exprs.push_back(constraint.expr);

@@ -58,7 +58,7 @@ Status ExpectInsideLaunch(const Allocate& allocate) {
   const For* thread = FindInside(allocate.body, [&](const For& loop) {
     bool lanes = warp && loop.for_kind == ForKind::kThreadIdxX;
     return IsThreadIdx(loop.for_kind) && !lanes && WritesApart(loop, buffer.var) &&
-           std::find(privatized.begin(), privatized.end(), loop.for_kind) == privatized.end();
+           std::ranges::find(privatized, loop.for_kind) == privatized.end();
   });
   if (!thread) return OkStatus();
   return InvalidInput("{} buffer '{}' is written by the threads of loop '{}', each its own copy",

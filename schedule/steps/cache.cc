@@ -51,8 +51,8 @@ ChangeAccess RenameTo(const Var& buffer) {
 }
 
 bool IsReaderOf(const CacheRead& step, const Block& block, const Var& buffer) {
-  bool listed = step.readers.empty() || std::find(step.readers.begin(), step.readers.end(),
-                                                  block.name) != step.readers.end();
+  bool listed =
+      step.readers.empty() || std::ranges::find(step.readers, block.name) != step.readers.end();
   return listed && Reads(block, buffer);
 }
 

@@ -74,8 +74,7 @@ Status ExpectOnlyWriter(const Function& fn, const Plan& plan, const Var& buffer)
 }
 
 std::vector<Ref<For>> LoopsOf(const Path& path, const Stmt& nest) {
-  auto begin =
-      std::find_if(path.begin(), path.end(), [&](const Stmt& stmt) { return stmt.same_as(nest); });
+  auto begin = std::ranges::find_if(path, [&](const Stmt& stmt) { return stmt.same_as(nest); });
   return LoopsOn(Path(begin, path.end()));
 }
 

@@ -44,7 +44,7 @@ bool HasThreads(const Function& fn) {
 }
 
 bool LivesOn(const Function& fn, const Var& buffer, const Path& path) {
-  return IsParameter(fn, buffer) || std::any_of(path.begin(), path.end(), [&](const Stmt& stmt) {
+  return IsParameter(fn, buffer) || std::ranges::any_of(path, [&](const Stmt& stmt) {
            const auto* allocate = stmt.as<Allocate>();
            return allocate && allocate->buffer.var == buffer;
          });

@@ -20,8 +20,7 @@ std::vector<Stmt> NestsOf(const Stmt& body) {
 }
 
 bool SameIndices(const std::vector<Expr>& a, const std::vector<Expr>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const Expr& x, const Expr& y) { return Equal(x, y); });
+  return std::ranges::equal(a, b, [](const Expr& x, const Expr& y) { return Equal(x, y); });
 }
 
 // Adds the terms of a conjunction; false where one holds other variables than those of the cells.
@@ -42,8 +41,8 @@ std::vector<IterVar> ItersIn(const std::vector<Expr>& indices, const Block& bloc
   std::vector<IterVar> found;
   for (const Expr& index : indices) {
     for (const IterVar& iter : block.iters) {
-      bool known = std::any_of(found.begin(), found.end(),
-                               [&](const IterVar& other) { return other.var == iter.var; });
+      bool known =
+          std::ranges::any_of(found, [&](const IterVar& other) { return other.var == iter.var; });
       if (!known && UsesVar(index, iter.var)) found.push_back(iter);
     }
   }
@@ -60,7 +59,7 @@ bool WritesUnderPredicate(const Block& block) {
 bool WritesAll(const Block& block, const Buffer& buffer) {
   if (WritesUnderPredicate(block)) return false;
   std::vector<Access> writes = WritesOf(block);
-  return std::any_of(writes.begin(), writes.end(), [&](const Access& write) {
+  return std::ranges::any_of(writes, [&](const Access& write) {
     if (!(write.buffer == buffer.var)) return false;
     std::vector<IterVar> iters = ItersIn(write.indices, block);
     if (iters.size() != buffer.rank()) return false;
@@ -129,7 +128,7 @@ Stmt InsertBeside(const Stmt& body, const std::function<bool(const Stmt&)>& want
   }
   std::vector<Stmt> stmts = {body};
   if (const auto* seq = body.as<Seq>()) stmts = seq->stmts;
-  auto at = side == Side::kBefore ? std::find_if(stmts.begin(), stmts.end(), wanted)
+  auto at = side == Side::kBefore ? std::ranges::find_if(stmts, wanted)
                                   : std::find_if(stmts.rbegin(), stmts.rend(), wanted).base();
   stmts.insert(at, nest);
   return SeqOf(stmts);

@@ -40,8 +40,7 @@ StatusOr<Constraints> ExpectLiveBefore(const Path& path, const LoopRef& loop,
 Status ExpectInsideCarrier(const Function& fn, const Path& path, const LoopRef& loop,
                            const Reduce& reduce) {
   std::vector<Ref<For>> own = LoopsFrom(path, NestOf(path));
-  bool is_own = std::any_of(own.begin(), own.end(),
-                            [&](const Ref<For>& inner) { return inner->key == loop; });
+  bool is_own = std::ranges::any_of(own, [&](const Ref<For>& inner) { return inner->key == loop; });
   for (const Access& output : reduce.outputs) {
     if (is_own || FindBuffer(fn, output.buffer)->circular < 0) continue;
     return InvalidInput(
@@ -91,8 +90,7 @@ StatusOr<Constraints> CheckDecomposeReduction(const Function& fn, const Decompos
     return InvalidInput("decompose_reduction: the name '{}.init' is in use", step.block);
   }
   std::vector<Ref<For>> loops = LoopsOn(path);
-  if (std::none_of(loops.begin(), loops.end(),
-                   [&](const Ref<For>& loop) { return loop->key == step.loop; })) {
+  if (std::ranges::none_of(loops, [&](const Ref<For>& loop) { return loop->key == step.loop; })) {
     return InvalidInput("decompose_reduction: loop '{}' is not round block '{}'", step.loop,
                         step.block);
   }

@@ -61,10 +61,10 @@ Status CheckSpatial(const char* step, const Function& fn, const LoopRef& loop, F
 }
 
 bool UsesLoop(const Block& block, const Var& loop) {
-  return std::any_of(block.iters.begin(), block.iters.end(),
-                     [&](const IterVar& iter) { return UsesVar(iter.binding, loop); }) ||
-         std::any_of(block.guards.begin(), block.guards.end(),
-                     [&](const LoopGuard& guard) { return UsesVar(guard.value, loop); });
+  return std::ranges::any_of(block.iters,
+                             [&](const IterVar& iter) { return UsesVar(iter.binding, loop); }) ||
+         std::ranges::any_of(block.guards,
+                             [&](const LoopGuard& guard) { return UsesVar(guard.value, loop); });
 }
 
 // Refuses two loops of one hardware index around a block: an index has one value, which can only be

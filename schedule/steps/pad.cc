@@ -184,8 +184,8 @@ constexpr Expr (*kFillings[])(DType) = {Zero, One, Lowest, Highest};
 Expr Filled(const Expr& input, const Var& var, Expr (*fill)(DType)) {
   auto replace = [&](const Expr& expr) -> Expr {
     const auto* load = expr.as<Load>();
-    bool filled = load && std::any_of(load->indices.begin(), load->indices.end(),
-                                      [&](const Expr& index) { return index.same_as(var); });
+    bool filled = load && std::ranges::any_of(
+                              load->indices, [&](const Expr& index) { return index.same_as(var); });
     return filled ? fill(load->dtype) : expr;
   };
   return Simplify(RewriteBottomUp(input, replace));

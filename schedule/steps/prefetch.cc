@@ -82,7 +82,7 @@ StatusOr<Plan> MakePlan(const Function& fn, const Prefetch& step) {
   plan.pace = LoopsInside(at_path, step.over);
   for (const Ref<For>& loop : LoopsInside(block_path, step.over)) {
     auto uses = [&](const Expr& index) { return UsesVar(index, loop->var); };
-    if (std::any_of(access->indices.begin(), access->indices.end(), uses)) {
+    if (std::ranges::any_of(access->indices, uses)) {
       plan.readers.push_back(loop);
     }
   }

@@ -89,8 +89,8 @@ bool RunsWhenLinked(const Function& fn, const Block& block) {
   if (wanted.empty()) return false;
   auto is_wanted = [&](const Block& candidate) {
     std::vector<Access> writes = WritesOf(candidate);
-    return std::any_of(writes.begin(), writes.end(),
-                       [&](const Access& write) { return wanted.contains(write.buffer); });
+    return std::ranges::any_of(writes,
+                               [&](const Access& write) { return wanted.contains(write.buffer); });
   };
   // The wanted blocks' operands come from earlier blocks.
   std::vector<Ref<Block>> blocks = BlocksOf(fn.body);

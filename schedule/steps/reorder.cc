@@ -24,8 +24,8 @@ std::vector<Ref<For>> ChainOf(const Function& fn, const std::vector<LoopRef>& lo
     }
   }
   std::set<LoopRef> wanted(loops.begin(), loops.end());
-  auto first = std::find_if(chain.begin(), chain.end(),
-                            [&](const Ref<For>& loop) { return wanted.contains(loop->key); });
+  auto first =
+      std::ranges::find_if(chain, [&](const Ref<For>& loop) { return wanted.contains(loop->key); });
   chain.erase(chain.begin(), first);
   size_t found = 0;
   for (size_t i = 0; i < chain.size(); ++i) {

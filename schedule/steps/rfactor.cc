@@ -30,8 +30,8 @@ std::vector<Expr> WithIndex(std::vector<Expr> list, int64_t axis, const Expr& in
 // A name that no iteration variable of the block has.
 std::string FreeIterName(const Block& block) {
   auto taken = [&](const std::string& name) {
-    return std::any_of(block.iters.begin(), block.iters.end(),
-                       [&](const IterVar& iter) { return iter.var->name == name; });
+    return std::ranges::any_of(block.iters,
+                               [&](const IterVar& iter) { return iter.var->name == name; });
   };
   std::string name = "p";
   for (int suffix = 1; taken(name); ++suffix) name = "p" + std::to_string(suffix);
@@ -90,9 +90,8 @@ Status SortLoops(const RFactor& step, Plan& plan) {
 Ref<Block> PartialBlock(const RFactor& step, const Plan& plan) {
   const Block& block = *plan.found.block;
   std::vector<IterVar> iters = block.iters;
-  auto first_reduce = std::find_if(iters.begin(), iters.end(), [](const IterVar& iter) {
-    return iter.kind == IterKind::kReduce;
-  });
+  auto first_reduce = std::ranges::find_if(
+      iters, [](const IterVar& iter) { return iter.kind == IterKind::kReduce; });
   iters.insert(first_reduce, {plan.partial, IterKind::kSpatial, plan.loop->var, plan.loop->extent});
   std::vector<Access> outputs;
   for (size_t e = 0; e < plan.buffers.size(); ++e) {

@@ -44,8 +44,7 @@ struct Plan {
 Status SortLoops(const RFactorTile& step, Plan& plan) {
   const Block& block = *plan.found.block;
   const std::vector<Ref<For>>& loops = plan.found.loops;
-  if (std::none_of(loops.begin(), loops.end(),
-                   [&](const Ref<For>& loop) { return loop->key == step.loop; })) {
+  if (std::ranges::none_of(loops, [&](const Ref<For>& loop) { return loop->key == step.loop; })) {
     return InvalidInput("{}: loop '{}' does not go round block '{}' alone", kStep, step.loop,
                         step.block);
   }
@@ -75,7 +74,7 @@ Status SortLoops(const RFactorTile& step, Plan& plan) {
   }
   plan.inner.insert(plan.inner.end(), moved.begin(), moved.end());
   if (step.form == TileForm::kNested) {
-    auto reduces = std::find_if(plan.inner.begin(), plan.inner.end(), [&](const Ref<For>& loop) {
+    auto reduces = std::ranges::find_if(plan.inner, [&](const Ref<For>& loop) {
       return RoleOf(*loop, block) == LoopRole::kReduce;
     });
     plan.round.assign(plan.inner.begin(), reduces);
@@ -106,9 +105,9 @@ Status ExpectForm(const RFactorTile& step, const Plan& plan) {
 // Collects the outermost calls of `expr` that use none of the variables.
 void CollectCalls(const Expr& expr, const std::vector<Var>& unshared, std::vector<Expr>& calls) {
   auto uses = [&](const Var& var) { return UsesVar(expr, var); };
-  if (expr.as<Call>() && std::none_of(unshared.begin(), unshared.end(), uses)) {
+  if (expr.as<Call>() && std::ranges::none_of(unshared, uses)) {
     auto same = [&](const Expr& call) { return Equal(call, expr); };
-    if (std::none_of(calls.begin(), calls.end(), same)) calls.push_back(expr);
+    if (std::ranges::none_of(calls, same)) calls.push_back(expr);
     return;
   }
   ForEachChild(expr, [&](const Expr& child) { CollectCalls(child, unshared, calls); });
@@ -225,7 +224,7 @@ StatusOr<Plan> MakePlan(const Function& fn, const RFactorTile& step) {
 
 const TupleGroup& GroupOf(const Plan& plan, size_t e) {
   for (const TupleGroup& group : plan.groups) {
-    if (std::find(group.elements.begin(), group.elements.end(), e) != group.elements.end()) {
+    if (std::ranges::find(group.elements, e) != group.elements.end()) {
       return group;
     }
   }

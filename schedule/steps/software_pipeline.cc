@@ -31,17 +31,15 @@ void Collect(const Stmt& stmt, std::vector<Buffer>& buffers, std::vector<Stmt>& 
 }
 
 bool AnyWrites(const std::vector<Stmt>& stmts, const Var& buffer) {
-  return std::any_of(stmts.begin(), stmts.end(),
-                     [&](const Stmt& stmt) { return Writes(stmt, buffer); });
+  return std::ranges::any_of(stmts, [&](const Stmt& stmt) { return Writes(stmt, buffer); });
 }
 bool AnyReads(const std::vector<Stmt>& stmts, const Var& buffer) {
-  return std::any_of(stmts.begin(), stmts.end(),
-                     [&](const Stmt& stmt) { return Reads(stmt, buffer); });
+  return std::ranges::any_of(stmts, [&](const Stmt& stmt) { return Reads(stmt, buffer); });
 }
 
 bool WritesAny(const Stmt& stmt, const std::vector<Buffer>& buffers) {
-  return std::any_of(buffers.begin(), buffers.end(),
-                     [&](const Buffer& buffer) { return Writes(stmt, buffer.var); });
+  return std::ranges::any_of(buffers,
+                             [&](const Buffer& buffer) { return Writes(stmt, buffer.var); });
 }
 
 // The staged buffers are those that the leading statements write and the others read. Whatever
@@ -80,8 +78,8 @@ StatusOr<PipelineBody> BodyOf(const For& loop) {
 
 Status CheckCopies(const For& loop, const PipelineBody& body, const std::vector<Buffer>& declared) {
   auto is_staged = [&](const Buffer& buffer) {
-    return std::any_of(body.staged.begin(), body.staged.end(),
-                       [&](const Buffer& staged) { return staged.var == buffer.var; });
+    return std::ranges::any_of(body.staged,
+                               [&](const Buffer& staged) { return staged.var == buffer.var; });
   };
   bool storing = false;
   for (const Stmt& copy : body.copies) {

@@ -168,7 +168,7 @@ class Matcher {
     auto moves = [](const Var& var) {
       return var->role == VarRole::kLoop || var->role == VarRole::kIter;
     };
-    if (std::none_of(vars.begin(), vars.end(), moves)) {
+    if (std::ranges::none_of(vars, moves)) {
       multiples.push_back(factor * value);
       return true;
     }
@@ -182,15 +182,14 @@ class Matcher {
     }
     if (const auto* product = value.as<Mul>()) {
       std::vector<Var> left = VarsOf(product->a);
-      bool scales = std::none_of(left.begin(), left.end(), moves);
+      bool scales = std::ranges::none_of(left, moves);
       const Expr& scale = scales ? product->a : product->b;
       std::vector<Var> in_scale = VarsOf(scale);
-      if (std::none_of(in_scale.begin(), in_scale.end(), moves)) {
+      if (std::ranges::none_of(in_scale, moves)) {
         return CollectMultiples(scales ? product->b : product->a, factor * scale, multiples);
       }
     }
-    bool inside =
-        std::any_of(vars.begin(), vars.end(), [&](const Var& var) { return tile_.contains(var); });
+    bool inside = std::ranges::any_of(vars, [&](const Var& var) { return tile_.contains(var); });
     if (!inside) multiples.push_back(factor);
     return !inside || (value.as<VarNode>() && IsConstant(Simplify(factor), 1));
   }

@@ -13,7 +13,7 @@ namespace tcc {
 namespace {
 
 bool IsPermutation(std::vector<int64_t> order, size_t size) {
-  std::sort(order.begin(), order.end());
+  std::ranges::sort(order);
   for (size_t d = 0; d < order.size(); ++d) {
     if (order[d] != static_cast<int64_t>(d)) return false;
   }

@@ -10,11 +10,11 @@ namespace tcc {
 namespace {
 
 bool Contains(const std::vector<Var>& vars, const Var& var) {
-  return std::find(vars.begin(), vars.end(), var) != vars.end();
+  return std::ranges::find(vars, var) != vars.end();
 }
 
 bool UsesAny(const Expr& expr, const std::vector<Var>& vars) {
-  return std::any_of(vars.begin(), vars.end(), [&](const Var& var) { return UsesVar(expr, var); });
+  return std::ranges::any_of(vars, [&](const Var& var) { return UsesVar(expr, var); });
 }
 
 std::vector<Var> LackingOf(const Block& block, const Access& output,
@@ -29,8 +29,7 @@ std::vector<Var> LackingOf(const Block& block, const Access& output,
 // The group that element e is in.
 size_t GroupOfElement(const std::vector<TupleGroup>& groups, size_t e) {
   size_t g = 0;
-  while (std::find(groups[g].elements.begin(), groups[g].elements.end(), e) ==
-         groups[g].elements.end()) {
+  while (std::ranges::find(groups[g].elements, e) == groups[g].elements.end()) {
     ++g;
   }
   return g;
@@ -72,12 +71,12 @@ StatusOr<std::vector<TupleGroup>> GroupsOf(const char* step, const ReductionNest
   std::vector<TupleGroup> groups;
   for (size_t e = 0; e < found.reduce->outputs.size(); ++e) {
     std::vector<Var> lacking = LackingOf(block, found.reduce->outputs[e], unshared);
-    auto same = std::find_if(groups.begin(), groups.end(),
-                             [&](const TupleGroup& group) { return group.lacking == lacking; });
+    auto same = std::ranges::find_if(
+        groups, [&](const TupleGroup& group) { return group.lacking == lacking; });
     if (same == groups.end()) same = groups.insert(groups.end(), {"", {}, lacking});
     same->elements.push_back(e);
   }
-  std::sort(groups.begin(), groups.end(), [](const TupleGroup& a, const TupleGroup& b) {
+  std::ranges::sort(groups, [](const TupleGroup& a, const TupleGroup& b) {
     return std::pair(b.lacking.size(), a.elements[0]) < std::pair(a.lacking.size(), b.elements[0]);
   });
   for (size_t g = 0; g < groups.size(); ++g) {
@@ -95,7 +94,7 @@ StatusOr<std::vector<TupleGroup>> GroupsOf(const char* step, const ReductionNest
 }
 
 bool IsLacking(const For& loop, const Block& block, const TupleGroup& group) {
-  return std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
+  return std::ranges::any_of(block.iters, [&](const IterVar& iter) {
     return Contains(group.lacking, iter.var) && UsesVar(iter.binding, loop.var);
   });
 }

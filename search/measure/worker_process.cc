@@ -60,7 +60,7 @@ std::vector<std::string> WorkerPaths() {
   std::vector<std::string> paths;
   auto add = [&](const fs::path& folder) {
     std::string path = (folder / kWorkerName).lexically_normal().string();
-    if (std::find(paths.begin(), paths.end(), path) == paths.end()) paths.push_back(path);
+    if (std::ranges::find(paths, path) == paths.end()) paths.push_back(path);
   };
   if (!program.empty()) add(program);
   for (const fs::path& folder : {LibraryFolder(), program}) {

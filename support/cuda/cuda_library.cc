@@ -31,7 +31,7 @@ std::vector<std::string> WheelFolders(const fs::path& venv, const CudaLibrary& l
       if (fs::is_directory(folder, ignored)) folders.push_back(folder.string());
     }
   }
-  std::sort(folders.begin(), folders.end());
+  std::ranges::sort(folders);
   return folders;
 }
 

@@ -179,8 +179,8 @@ int cudnnReduceTensor(void*, void* reduction, void*, size_t, void* workspace,
     }
     sums[static_cast<size_t>(place)] += static_cast<const float*>(x)[from.Place(i)];
   }
-  std::transform(sums.begin(), sums.end(), static_cast<float*>(y),
-                 [](double sum) { return static_cast<float>(sum); });
+  std::ranges::transform(sums, static_cast<float*>(y),
+                         [](double sum) { return static_cast<float>(sum); });
   return 0;
 }
 

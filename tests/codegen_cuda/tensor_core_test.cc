@@ -82,7 +82,7 @@ std::pair<int64_t, int> WorstConflicts(const Function& lowered) {
 
 // The launch with the most such instructions.
 CubinKernel MostOf(SassKind kind, const std::vector<CubinKernel>& kernels) {
-  return *std::max_element(kernels.begin(), kernels.end(), [&](const auto& a, const auto& b) {
+  return *std::ranges::max_element(kernels, [&](const auto& a, const auto& b) {
     return a.facts.all.of(kind) < b.facts.all.of(kind);
   });
 }

@@ -181,7 +181,7 @@ FencedFloats::FencedFloats(const std::vector<float>& values, Fence fence) {
   REQUIRE(mprotect(pages_ + kPage, inside, PROT_READ | PROT_WRITE) == 0);
   size_t skip = fence == Fence::kAtEnd ? inside - values.size() * sizeof(float) : 0;
   data_ = reinterpret_cast<float*>(pages_ + kPage + skip);
-  std::copy(values.begin(), values.end(), data_);
+  std::ranges::copy(values, data_);
 }
 
 FencedFloats::~FencedFloats() {

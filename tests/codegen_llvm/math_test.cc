@@ -242,9 +242,9 @@ TEST_CASE("exponentials of arguments far below zero are no denormals", "[codegen
         void* buffers[] = {xs.data(), ys.data(), zs.data()};
         REQUIRE(jit->Find("f")(&runtime.table, buffers, nullptr) == TCC_KERNEL_OK);
         auto is = [](int kind) { return [kind](float z) { return std::fpclassify(z) == kind; }; };
-        CHECK(std::count_if(zs.begin(), zs.end(), is(FP_SUBNORMAL)) == 0);
-        CHECK(std::count_if(zs.begin(), zs.end(), is(FP_NORMAL)) > 7000);
-        CHECK(std::count_if(zs.begin(), zs.end(), is(FP_ZERO)) > 22000);
+        CHECK(std::ranges::count_if(zs, is(FP_SUBNORMAL)) == 0);
+        CHECK(std::ranges::count_if(zs, is(FP_NORMAL)) > 7000);
+        CHECK(std::ranges::count_if(zs, is(FP_ZERO)) > 22000);
       }
     }
   }

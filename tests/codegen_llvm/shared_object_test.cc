@@ -97,10 +97,10 @@ TEST_CASE("a shared object of every scalar op exports its kernels and needs noth
     DynamicSection dynamic = ReadDynamic(image);
     CHECK(dynamic.needed == 0);
     CHECK(dynamic.undefined == 0);
-    std::sort(dynamic.exported.begin(), dynamic.exported.end());
+    std::ranges::sort(dynamic.exported);
     std::vector<std::string> expected;
     for (const Function& kernel : kernels) expected.push_back(kernel.name);
-    std::sort(expected.begin(), expected.end());
+    std::ranges::sort(expected);
     CHECK(dynamic.exported == expected);
   }
 }

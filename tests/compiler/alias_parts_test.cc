@@ -75,7 +75,7 @@ Aliased Check(const Graph& graph) {
   for (const auto& [id, part] : AliasParts(passed, subgraphs, 1)) {
     aliased.parts.push_back(passed.value(id).name);
   }
-  std::sort(aliased.parts.begin(), aliased.parts.end());
+  std::ranges::sort(aliased.parts);
   for (const Instruction& instruction : Compiled(graph, "native").plan.body) {
     aliased.calls += std::holds_alternative<PlanCall>(instruction.op);
     aliased.copies += std::holds_alternative<PlanCopy>(instruction.op);

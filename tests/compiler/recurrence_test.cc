@@ -203,12 +203,12 @@ std::vector<Vector> Expected(const Case& what, const Operands& operands) {
         sequence.Step(t);
         int64_t row = what.batch_first ? (n * kSteps + t) * directions + d
                                        : (t * directions + d) * kBatch + n;
-        std::copy(sequence.h.begin(), sequence.h.end(), y.begin() + row * kHidden);
+        std::ranges::copy(sequence.h, y.begin() + row * kHidden);
       }
       int64_t row = what.batch_first ? n * directions + d : d * kBatch + n;
       if (length == 0) continue;  // as ONNX Runtime has it: zeros, not the initial state
-      std::copy(sequence.h.begin(), sequence.h.end(), y_h.begin() + row * kHidden);
-      std::copy(sequence.c.begin(), sequence.c.end(), y_c.begin() + row * kHidden);
+      std::ranges::copy(sequence.h, y_h.begin() + row * kHidden);
+      std::ranges::copy(sequence.c, y_c.begin() + row * kHidden);
     }
   }
   if (what.op == OpKind::kLSTM) return {y, y_h, y_c};
@@ -400,7 +400,7 @@ TEST_CASE("an LSTM is one product before a loop of the plan", "[compiler][recurr
   REQUIRE(artefact.ok());
   const std::vector<Instruction>& body = artefact->plan.body;
   INFO(ToString(artefact->plan));
-  auto loop = std::find_if(body.begin(), body.end(), [](const Instruction& instruction) {
+  auto loop = std::ranges::find_if(body, [](const Instruction& instruction) {
     return std::holds_alternative<PlanLoop>(instruction.op);
   });
   REQUIRE(loop != body.end());
@@ -408,7 +408,7 @@ TEST_CASE("an LSTM is one product before a loop of the plan", "[compiler][recurr
   CHECK(plan_loop.extent == SizeExpr(kSteps));
   CHECK(plan_loop.swaps.size() == 2);
   auto calls = [](const std::vector<Instruction>& instructions) {
-    return std::count_if(instructions.begin(), instructions.end(), [](const Instruction& one) {
+    return std::ranges::count_if(instructions, [](const Instruction& one) {
       return std::holds_alternative<PlanCall>(one.op);
     });
   };

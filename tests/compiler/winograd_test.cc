@@ -105,7 +105,7 @@ Exact ExactConvolution(const Tensor& x, const Tensor& weight, const std::vector<
 
 // The largest error against float64 over sqrt(K) * eps * M.
 double ErrorOf(const Tensor& got, const Exact& exact, int64_t channels) {
-  double terms = *std::max_element(exact.terms.begin(), exact.terms.end());
+  double terms = *std::ranges::max_element(exact.terms);
   double scale = std::sqrt(9.0 * static_cast<double>(channels)) * 0x1p-24 * terms;
   double worst = 0;
   for (size_t i = 0; i < exact.value.size(); ++i) {

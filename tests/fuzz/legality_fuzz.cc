@@ -82,7 +82,7 @@ bool OverflowsRegisters(const LegalityProgram& program, const Decisions& decisio
   StatusOr<LoweredPoint> point = LowerAt(program.symbolic, decisions, LoweringDepth::kMarked);
   if (!point.ok()) return false;
   const Target& target = program.target;
-  return std::any_of(point->marked.begin(), point->marked.end(), [&](const NestFacts& nest) {
+  return std::ranges::any_of(point->marked, [&](const NestFacts& nest) {
     if (target.kind == TargetKind::kCpu) {
       return nest.local_bytes > int64_t{target.vector_registers} * target.vector_bytes;
     }

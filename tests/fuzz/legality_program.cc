@@ -117,8 +117,8 @@ std::vector<LegalityProgram> ZooLegalityPrograms(const Target& target) {
 
 bool Runs(const LoweredPoint& point, const Target& target) {
   if (target.kind == TargetKind::kGpu && !point.aligned) return false;
-  return std::all_of(point.marked.begin(), point.marked.end(),
-                     [&](const NestFacts& nest) { return Fits(nest, target); });
+  return std::ranges::all_of(point.marked,
+                             [&](const NestFacts& nest) { return Fits(nest, target); });
 }
 
 std::string WhyNot(const LoweredPoint& point, const Target& target) {

@@ -11,9 +11,8 @@ namespace tcc {
 namespace {
 
 bool SaysAny(const Constraint& constraint, std::initializer_list<const char*> words) {
-  return std::any_of(words.begin(), words.end(), [&](const char* word) {
-    return constraint.why.find(word) != std::string::npos;
-  });
+  return std::ranges::any_of(
+      words, [&](const char* word) { return constraint.why.find(word) != std::string::npos; });
 }
 
 // CUDA C++ Programming Guide, "Technical Specifications per Compute Capability". Shared memory is
@@ -49,8 +48,8 @@ std::string WhyNoLaunch(const NestFacts& nest) {
 // looked at: it would take minutes.
 Judgement JudgeSharedPlaces(const LegalityProgram& program, const Decisions& decisions,
                             const LoweredPoint& marked) {
-  bool small = std::all_of(marked.statements.begin(), marked.statements.end(),
-                           [](int64_t count) { return count <= kMaxStatements; });
+  bool small =
+      std::ranges::all_of(marked.statements, [](int64_t count) { return count <= kMaxStatements; });
   if (!small) return {Verdict::kNotKnown, "code too long for its launches to be looked at"};
   StatusOr<LoweredPoint> whole = LowerAt(program.symbolic, decisions, LoweringDepth::kWhole);
   if (!whole.ok()) return {Verdict::kNotKnown, "code that does not lower beyond marked loops"};

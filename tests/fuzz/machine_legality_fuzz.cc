@@ -97,7 +97,7 @@ class MachineJudge {
 
   void Judge(const Candidate& candidate, const std::vector<LaunchCode>& codes) {
     if (candidate.claim == Claim::kLegal) Tabulate(candidate, codes);
-    bool fits = std::all_of(codes.begin(), codes.end(), HasRegisters);
+    bool fits = std::ranges::all_of(codes, HasRegisters);
     if (!fits && candidate.claim == Claim::kLegal) PrintRegisters(candidate, codes);
     Count(candidate, fits, "spills");
   }
@@ -178,8 +178,8 @@ std::optional<Candidate> CandidateAt(const LegalityProgram& program, const Decis
 // Far beyond the registers that there are nothing is left to ask: code for thousands of them takes
 // ptxas a quarter of an hour.
 bool IsNearTheLimit(const Candidate& candidate) {
-  return std::all_of(candidate.registers.begin(), candidate.registers.end(),
-                     [](int64_t count) { return count <= 2 * kCudaLimits.registers; });
+  return std::ranges::all_of(candidate.registers,
+                             [](int64_t count) { return count <= 2 * kCudaLimits.registers; });
 }
 
 // Whether unrolled code is no longer than legal code may be.

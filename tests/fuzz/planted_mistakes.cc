@@ -24,7 +24,7 @@ namespace {
 
 size_t KindOf(std::string_view step) {
   std::span<const std::string_view> names = StepNames();
-  return static_cast<size_t>(std::find(names.begin(), names.end(), step) - names.begin());
+  return static_cast<size_t>(std::ranges::find(names, step) - names.begin());
 }
 
 void MakeConstants(Function& fn) {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <set>
 
 #include "ir/analysis/accesses.h"
@@ -59,15 +60,15 @@ const char* KindOf(const Block& block) {
 }
 
 bool HasInstances(const Block& block) {
-  return std::none_of(block.iters.begin(), block.iters.end(),
-                      [](const IterVar& iter) { return IsConstant(iter.domain, 0); });
+  return std::ranges::none_of(block.iters,
+                              [](const IterVar& iter) { return IsConstant(iter.domain, 0); });
 }
 
 // Whether several loops make up an axis of the block: one of the results, or of the reduction
 // where there is a single result.
 bool IsTiled(const Function& fn, const Block& block) {
   std::vector<Ref<For>> loops = LoopsOn(FindBlock(fn, block.name).value());
-  bool single = std::none_of(block.iters.begin(), block.iters.end(), [](const IterVar& iter) {
+  bool single = std::ranges::none_of(block.iters, [](const IterVar& iter) {
     return iter.kind == IterKind::kSpatial && IsLong(iter);
   });
   for (const IterVar& iter : block.iters) {
@@ -99,7 +100,7 @@ std::vector<std::string> Unbound(const Function& scheduled) {
     for (const Ref<For>& loop : LoopsOn(FindBlock(scheduled, block->name).value())) {
       bound = bound || IsThreadIdx(loop->for_kind) || IsBlockIdx(loop->for_kind);
     }
-    bool has_axis = std::any_of(block->iters.begin(), block->iters.end(), [](const IterVar& iter) {
+    bool has_axis = std::ranges::any_of(block->iters, [](const IterVar& iter) {
       return iter.kind == IterKind::kSpatial && IsLong(iter);
     });
     if (!bound && has_axis && HasInstances(*block)) names.push_back(block->name);

@@ -41,7 +41,7 @@ const std::vector<Never>& NeverRows() {
 }
 
 bool Has(const std::vector<std::string_view>& list, std::string_view item) {
-  return std::find(list.begin(), list.end(), item) != list.end();
+  return std::ranges::find(list, item) != list.end();
 }
 
 }  // namespace

@@ -185,7 +185,7 @@ TEST_CASE("every node stands in one subgraph, after what it reads", "[graph][fus
     for (ValueId output : subgraph.outputs) ready[output] = true;
     for (int n : subgraph.nodes) ++seen[n];
   }
-  CHECK(std::all_of(seen.begin(), seen.end(), [](int times) { return times == 1; }));
+  CHECK(std::ranges::all_of(seen, [](int times) { return times == 1; }));
   TasksOf(graph);
 }
 

@@ -12,8 +12,8 @@
 namespace tcc {
 
 int CountOf(const Graph& graph, OpKind op) {
-  return static_cast<int>(std::count_if(graph.nodes.begin(), graph.nodes.end(),
-                                        [&](const Node& node) { return node.op == op; }));
+  return static_cast<int>(
+      std::ranges::count_if(graph.nodes, [&](const Node& node) { return node.op == op; }));
 }
 
 Tensor RunGraph(const Graph& graph, const Tensor& input) {

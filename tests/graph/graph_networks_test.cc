@@ -24,8 +24,8 @@ Graph Zoo(const std::string& name, bool small) {
 }
 
 int CountOf(const Graph& graph, OpKind op) {
-  return static_cast<int>(std::count_if(graph.nodes.begin(), graph.nodes.end(),
-                                        [&](const Node& node) { return node.op == op; }));
+  return static_cast<int>(
+      std::ranges::count_if(graph.nodes, [&](const Node& node) { return node.op == op; }));
 }
 
 std::vector<double> RunOn(const Graph& graph, const Tensor& input) {
@@ -75,9 +75,8 @@ TEST_CASE("resnet18 has one task a convolution", "[graph][fusion]") {
   Graph graph = Zoo("resnet18", /*small=*/false);
   REQUIRE(RunGraphPasses(graph).ok());
   std::vector<Subgraph> subgraphs = FuseGraph(graph);
-  auto kernels = std::count_if(subgraphs.begin(), subgraphs.end(), [](const Subgraph& subgraph) {
-    return subgraph.kind == SubgraphKind::kKernel;
-  });
+  auto kernels = std::ranges::count_if(
+      subgraphs, [](const Subgraph& subgraph) { return subgraph.kind == SubgraphKind::kKernel; });
   // 20 convolutions, the repack, the two pools and the matrix product.
   CHECK(kernels == 24);
 }

@@ -169,7 +169,7 @@ TEST_CASE("products of dequantized operands are integer products on a CPU", "[gr
     if (!c.is_rewritten) continue;
     std::vector<double> want = ResultOf(plain, c.x), got = ResultOf(rewritten, c.x);
     REQUIRE(got.size() == want.size());
-    double largest = *std::max_element(want.begin(), want.end());
+    double largest = *std::ranges::max_element(want);
     CHECK(largest > 0);
     for (size_t i = 0; i < want.size(); ++i) {
       CHECK(std::abs(got[i] - want[i]) <= 1e-5 * largest);
@@ -277,7 +277,7 @@ TEST_CASE("the step of the quantizer behind an integer product goes into its con
   }
   std::vector<double> want = ResultOf(plain, c.x), got = ResultOf(rewritten, c.x);
   REQUIRE(got.size() == want.size());
-  CHECK(*std::max_element(want.begin(), want.end()) > 20);
+  CHECK(*std::ranges::max_element(want) > 20);
   for (size_t i = 0; i < want.size(); ++i) CHECK(std::abs(got[i] - want[i]) <= 1);
 }
 

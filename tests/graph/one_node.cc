@@ -78,7 +78,7 @@ ValueId TestGraph::Add(const std::string& name, OpKind op, std::vector<ValueId> 
 namespace {
 
 bool IsConstant(const OneNode& node, size_t input) {
-  return std::count(node.constants.begin(), node.constants.end(), static_cast<int>(input)) > 0;
+  return std::ranges::count(node.constants, static_cast<int>(input)) > 0;
 }
 
 // MakeTensor owns bytes even of an empty tensor.

@@ -55,7 +55,7 @@ TEST_CASE("any number of the best of any length agrees with a stable sort", "[gr
     for (int64_t i = 0; i < n; ++i) values.push_back(static_cast<double>(random.Below(6)));
     Doubles order(n);
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](double a, double b) {
+    std::ranges::stable_sort(order, [&](double a, double b) {
       return values[static_cast<size_t>(a)] > values[static_cast<size_t>(b)];
     });
     for (int64_t k : {int64_t{0}, int64_t{1}, int64_t{2}, int64_t{5}, int64_t{64}, n / 2, n}) {
@@ -87,7 +87,7 @@ TEST_CASE("a few of many are selected before they are sorted", "[graph][topk]") 
           auto is_greater = [](double a, double b) {
             return std::isnan(a) ? !std::isnan(b) : a > b;
           };
-          std::stable_sort(order.begin(), order.end(), [&](double a, double b) {
+          std::ranges::stable_sort(order, [&](double a, double b) {
             return largest ? is_greater(at(a), at(b)) : is_greater(at(b), at(a));
           });
           expected.insert(expected.end(), order.begin(), order.begin() + k);
@@ -111,7 +111,7 @@ TEST_CASE("the least integers of many are selected, too", "[graph][topk]") {
     SetElementInt(x, i, value);
     order.emplace_back(value, i);
   }
-  std::sort(order.begin(), order.end());
+  std::ranges::sort(order);
   Doubles got = ValuesOf(TopK(x, 40, 0, false)[1]);
   for (size_t i = 0; i < got.size(); ++i) CHECK(got[i] == static_cast<double>(order[i].second));
 }

@@ -1,5 +1,6 @@
 #include "lower/pipeline.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>
 
@@ -75,8 +76,8 @@ TEST_CASE("every intermediate function computes the same", "[lower][pipeline]") 
     REQUIRE(fn.ok());
     // Without barriers threads mean nothing yet.
     std::span<const Pass> passes = Pipeline();
-    auto barriers = std::find_if(passes.begin(), passes.end(),
-                                 [](const Pass& pass) { return pass.name == "insert_barriers"; });
+    auto barriers = std::ranges::find_if(
+        passes, [](const Pass& pass) { return pass.name == "insert_barriers"; });
     auto first = static_cast<int>(barriers - passes.begin()) + 1;
     for (int stop = first; stop <= static_cast<int>(passes.size()); ++stop) {
       PipelineOptions options;

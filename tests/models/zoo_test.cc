@@ -26,8 +26,7 @@ void CheckSameConstants(const Graph& a, const Graph& b) {
     INFO(value.name);
     REQUIRE(bytes.contains(value.name));
     std::span<const uint8_t> expected = bytes[value.name];
-    REQUIRE(std::equal(expected.begin(), expected.end(), value.constant->bytes.begin(),
-                       value.constant->bytes.end()));
+    REQUIRE(std::ranges::equal(expected, value.constant->bytes));
     ++found;
   }
   CHECK(found == bytes.size());
@@ -41,13 +40,13 @@ std::vector<std::string> LinesOf(const Graph& graph) {
   for (std::string line; std::getline(text, line);) {
     (line.starts_with("  constant ") ? constants : others).push_back(line);
   }
-  std::sort(constants.begin(), constants.end());
+  std::ranges::sort(constants);
   others.insert(others.end(), constants.begin(), constants.end());
   return others;
 }
 
 std::span<const uint8_t> FirstWeight(const Graph& graph) {
-  auto weight = std::find_if(graph.values.begin(), graph.values.end(), [](const Value& value) {
+  auto weight = std::ranges::find_if(graph.values, [](const Value& value) {
     return value.constant && value.name.ends_with(".weight");
   });
   REQUIRE(weight != graph.values.end());

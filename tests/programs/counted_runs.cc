@@ -17,7 +17,7 @@ bool InstanceExists(const Block& block, const Assignment& values) {
   for (const LoopGuard& guard : block.guards) {
     if (EvaluateInt(guard.value, values) >= EvaluateInt(guard.extent, values)) return false;
   }
-  return std::all_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
+  return std::ranges::all_of(block.iters, [&](const IterVar& iter) {
     int64_t value = EvaluateInt(iter.binding, values).value();
     return value >= 0 && value < EvaluateInt(iter.domain, values).value();
   });

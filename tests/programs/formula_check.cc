@@ -42,8 +42,8 @@ NestFacts Together(const std::vector<NestFacts>& nests) {
 std::vector<std::optional<int64_t>> LocalBytesWithVthreads(const Function& flat,
                                                            const std::vector<NestFacts>& nests) {
   constexpr int64_t kMaxCopies = 64;  // more take too long
-  bool few = std::all_of(nests.begin(), nests.end(),
-                         [](const NestFacts& nest) { return nest.vthreads <= kMaxCopies; });
+  bool few =
+      std::ranges::all_of(nests, [](const NestFacts& nest) { return nest.vthreads <= kMaxCopies; });
   std::vector<std::optional<int64_t>> bytes(nests.size());
   if (!few) return bytes;
   std::vector<NestFacts> copied = FactsOf(DistributeVthreads(flat));
@@ -58,8 +58,8 @@ StatusOr<LoweredPoint> LowerAt(const SymbolicProgram& program, const Decisions& 
   Function known = Simplify(Substitute(program.fn, ToSubstitution(program.fn, decisions)));
   LoweredPoint point;
   std::span<const Pass> passes = Pipeline();
-  auto marked = std::find_if(passes.begin(), passes.end(),
-                             [](const Pass& pass) { return pass.name == "flatten_buffers"; });
+  auto marked =
+      std::ranges::find_if(passes, [](const Pass& pass) { return pass.name == "flatten_buffers"; });
   auto place = static_cast<int>(marked - passes.begin()) + 1;
   PipelineOptions options;
   if (depth == LoweringDepth::kMarked) options.last_pass = place;

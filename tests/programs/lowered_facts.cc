@@ -166,7 +166,7 @@ NestFacts FactsOfNest(const Stmt& nest) {
 bool HasLoop(const Function& fn, std::initializer_list<ForKind> kinds) {
   return Contains(fn.body, [&](const Stmt& stmt) {
     const auto* loop = stmt.as<For>();
-    return loop && std::find(kinds.begin(), kinds.end(), loop->for_kind) != kinds.end();
+    return loop && std::ranges::find(kinds, loop->for_kind) != kinds.end();
   });
 }
 
@@ -219,7 +219,7 @@ class AlignmentProbe {
     for (const For* loop : loops_) {
       if (loop->for_kind == ForKind::kVectorized) vector = loop;
     }
-    if (!vector || std::find(local_.begin(), local_.end(), buffer) != local_.end()) return;
+    if (!vector || std::ranges::find(local_, buffer) != local_.end()) return;
     // Only what is affine in the lanes becomes one access: others are gathered.
     if (!ToAffine(index, {vector->var})) return;
     int64_t lanes = AsConstant(vector->extent).value();

@@ -58,7 +58,7 @@ Cell CellOf(const std::vector<Expr>& indices, const Assignment& values) {
 
 // Whether all conditions round the last statement of the path hold.
 bool Runs(const Path& path, const Assignment& values) {
-  return std::all_of(path.begin(), path.end(), [&](const Stmt& stmt) {
+  return std::ranges::all_of(path, [&](const Stmt& stmt) {
     const auto* test = stmt.as<If>();
     return !test || EvaluateInt(test->condition, values).value() != 0;
   });
@@ -82,8 +82,8 @@ std::string CheckStep(const Function& fn, const Prefetch& step) {
   std::vector<Expr> indices = ReadIndices(*BlockAt(path), step.buffer);
   std::vector<Ref<For>> readers = LoopsInside(path, step.over);
   std::erase_if(readers, [&](const Ref<For>& loop) {
-    return std::none_of(indices.begin(), indices.end(),
-                        [&](const Expr& index) { return UsesVar(index, loop->var); });
+    return std::ranges::none_of(indices,
+                                [&](const Expr& index) { return UsesVar(index, loop->var); });
   });
   std::vector<Path> hints = HintsAt(fn, step.buffer);
   if (hints.size() != 1) return fmt::format("{} hints at '{}'", hints.size(), step.buffer);

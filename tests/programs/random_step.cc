@@ -207,8 +207,8 @@ std::vector<std::string> StepProposer::SomeReaders(const std::string& buffer) {
   if (random_.OneIn(2)) return readers;
   for (const Ref<Block>& block : nodes_) {
     std::vector<Access> reads = ReadsOf(*block);
-    bool is_reader = std::any_of(reads.begin(), reads.end(),
-                                 [&](const Access& read) { return read.buffer->name == buffer; });
+    bool is_reader =
+        std::ranges::any_of(reads, [&](const Access& read) { return read.buffer->name == buffer; });
     if (is_reader && random_.OneIn(2)) readers.push_back(block->name);
   }
   return readers;
@@ -292,9 +292,9 @@ std::string StepProposer::NewName() {
   for (int i = 0;; ++i) {
     std::string name = "c" + std::to_string(i);
     auto has = [&](const std::string& taken) { return taken.starts_with(name); };
-    bool used = std::any_of(blocks_.begin(), blocks_.end(), has) ||
-                std::any_of(buffers_.begin(), buffers_.end(),
-                            [&](const Declared& buffer) { return has(buffer.name); });
+    bool used =
+        std::ranges::any_of(blocks_, has) ||
+        std::ranges::any_of(buffers_, [&](const Declared& buffer) { return has(buffer.name); });
     if (!used) return name;
   }
 }

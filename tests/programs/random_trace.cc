@@ -159,8 +159,8 @@ Trace RandomTrace(const Function& fn, const RandomTraceOptions& options, Random&
 }
 
 bool Contains(const Trace& trace, size_t kind) {
-  return std::any_of(trace.steps.begin(), trace.steps.end(),
-                     [&](const Step& step) { return static_cast<size_t>(step.kind()) == kind; });
+  return std::ranges::any_of(
+      trace.steps, [&](const Step& step) { return static_cast<size_t>(step.kind()) == kind; });
 }
 
 Decisions RandomDecisions(const Trace& trace, Random& random) {
@@ -174,7 +174,7 @@ Decisions RandomDecisions(const Trace& trace, Random& random) {
     }
     if (!ragged.empty() && random.OneIn(2)) values = ragged;
     int64_t wanted = random.OneIn(8) ? 1 : random.Between(2, random.OneIn(4) ? 31 : 7);
-    auto near = std::lower_bound(values.begin(), values.end(), wanted);
+    auto near = std::ranges::lower_bound(values, wanted);
     decisions[size.var->name] = near == values.end() ? values.back() : *near;
   }
   return decisions;

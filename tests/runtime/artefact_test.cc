@@ -1,6 +1,7 @@
 #include "runtime/artefact/artefact.h"
 
 #include <unistd.h>
+#include <algorithm>
 
 #include <catch2/catch.hpp>
 #include <cstring>
@@ -48,7 +49,7 @@ std::string ForgedRefusal(const std::function<void(std::vector<uint8_t>&)>& chan
   std::vector<uint8_t> file = ArtefactBytes(SampleArtefact());
   change(file);
   Sha256Digest hash = Sha256(std::span<const uint8_t>(file).first(kHashAt));
-  std::copy(hash.begin(), hash.end(), file.begin() + kHashAt);
+  std::ranges::copy(hash, file.begin() + kHashAt);
   return Refusal(std::move(file));
 }
 

@@ -1,5 +1,6 @@
 #include "runtime/executor/executor.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <filesystem>
@@ -113,8 +114,7 @@ TEST_CASE("a run copies only tensors that are not at a multiple of their element
     INFO("shift " << shift);
     size_t base = 64 - reinterpret_cast<uintptr_t>(memory.data()) % 64;
     Tensor x = Floats({4}, {1, 1, 1, 1}), shifted = x, y = x;
-    std::copy(x.bytes.begin(), x.bytes.end(),
-              memory.begin() + static_cast<ptrdiff_t>(base + shift));
+    std::ranges::copy(x.bytes, memory.begin() + static_cast<ptrdiff_t>(base + shift));
     shifted.bytes = {memory.data() + base + shift, 16};
     y.bytes = {memory.data() + base + shift + 64, 16};
     REQUIRE(executor.RunInto({&shifted, 1}, {&y, 1}).ok());
@@ -123,7 +123,7 @@ TEST_CASE("a run copies only tensors that are not at a multiple of their element
     CHECK(ValuesOf(y) == Values{5, 9, 13, 17});
     CHECK(memory[base + shift + 63] == 0xee);
     CHECK(memory[base + shift + 80] == 0xee);
-    std::fill(memory.begin(), memory.end(), 0xee);
+    std::ranges::fill(memory, 0xee);
   }
   Tensor x = Floats({4}, {}), wrong = Floats({3}, {});
   CHECK(Message(executor.RunInto({&x, 1}, {&wrong, 1})) ==

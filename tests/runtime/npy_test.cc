@@ -1,5 +1,6 @@
 #include "support/npy.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
@@ -77,8 +78,7 @@ TEST_CASE("a tensor survives the way through a file", "[runtime][npy]") {
   StatusOr<Tensor> back = ReadNpy(path);
   REQUIRE(back.ok());
   CHECK(back->shape == tensor.shape);
-  CHECK(
-      std::equal(back->bytes.begin(), back->bytes.end(), tensor.bytes.begin(), tensor.bytes.end()));
+  CHECK(std::ranges::equal(back->bytes, tensor.bytes));
   int files = 0;
   for ([[maybe_unused]] auto& entry : std::filesystem::directory_iterator(folder)) ++files;
   CHECK(files == 1);  // no temporary file stays

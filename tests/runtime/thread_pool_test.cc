@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <algorithm>
 
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -23,7 +24,7 @@ namespace {
 
 // Adds 1 to each of `count` cells in parallel; how many cells were not visited exactly once.
 int64_t WrongVisits(ThreadPool& pool, std::vector<int>& cells, int64_t count) {
-  std::fill(cells.begin(), cells.end(), 0);
+  std::ranges::fill(cells, 0);
   pool.ParallelFor(count, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) ++cells[static_cast<size_t>(i)];
   });

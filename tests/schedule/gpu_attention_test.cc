@@ -30,8 +30,8 @@ Sketch SketchOf(const Function& fn) {
 }
 
 const Buffer& Named(const std::vector<Buffer>& buffers, const std::string& name) {
-  auto found = std::find_if(buffers.begin(), buffers.end(),
-                            [&](const Buffer& buffer) { return buffer.var->name == name; });
+  auto found =
+      std::ranges::find_if(buffers, [&](const Buffer& buffer) { return buffer.var->name == name; });
   REQUIRE(found != buffers.end());
   return *found;
 }

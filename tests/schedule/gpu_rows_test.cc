@@ -220,8 +220,8 @@ TEST_CASE("a thread of a GPU that computes a sum or a pool alone adds in a regis
     SymbolicProgram program = Instantiate(fn, FirstSketch(fn, Gpu()).trace).value();
     INFO(Print(program.fn));
     std::vector<Ref<Block>> blocks = BlocksOf(program.fn.body);
-    auto sum = std::find_if(blocks.begin(), blocks.end(),
-                            [](const Ref<Block>& block) { return block->name == "s"; });
+    auto sum =
+        std::ranges::find_if(blocks, [](const Ref<Block>& block) { return block->name == "s"; });
     REQUIRE(sum != blocks.end());
     CHECK(FindBuffer(program.fn, WritesOf(**sum)[0].buffer)->scope == Scope::kLocal);
   }

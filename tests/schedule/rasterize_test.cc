@@ -45,7 +45,7 @@ TEST_CASE("every pair of rows and columns occurs once for any band", "[schedule]
     for (int64_t columns : {1, 3, 4}) {
       for (int64_t band : {1, 2, 3, 5, 9}) {
         std::vector<std::pair<int64_t, int64_t>> places = Places(rows, columns, band);
-        std::sort(places.begin(), places.end());
+        std::ranges::sort(places);
         size_t n = 0;
         for (int64_t i = 0; i < rows; ++i) {
           for (int64_t j = 0; j < columns; ++j) {

@@ -20,7 +20,7 @@ Target Cpu() {
 }
 
 bool HasSteps(const Sketch& sketch) {
-  return std::any_of(sketch.trace.steps.begin(), sketch.trace.steps.end(), [](const Step& step) {
+  return std::ranges::any_of(sketch.trace.steps, [](const Step& step) {
     const auto* tile = step.as<RFactorTile>();
     return tile && tile->form == TileForm::kNested;
   });
@@ -29,8 +29,8 @@ bool HasSteps(const Sketch& sketch) {
 // The one sketch whose reduction is in steps, and that there is one.
 Sketch InSteps(const Function& fn) {
   std::vector<Sketch> sketches = GenerateSketches(fn, Cpu());
-  CHECK(std::count_if(sketches.begin(), sketches.end(), HasSteps) == 1);
-  return *std::find_if(sketches.begin(), sketches.end(), HasSteps);
+  CHECK(std::ranges::count_if(sketches, HasSteps) == 1);
+  return *std::ranges::find_if(sketches, HasSteps);
 }
 
 Function WithConstant(Function fn, size_t param) {
@@ -87,7 +87,7 @@ TEST_CASE("a long reduction whose operands are used again gets a sketch in steps
           "[schedule][sketch]") {
   auto has_steps = [](const Function& fn) {
     std::vector<Sketch> sketches = GenerateSketches(fn, Cpu());
-    return std::any_of(sketches.begin(), sketches.end(), HasSteps);
+    return std::ranges::any_of(sketches, HasSteps);
   };
   CHECK(has_steps(MatmulFunction(512, 512, 4096)));
   CHECK(has_steps(WithConstant(MatmulFunction(512, 512, 4096), 1)));
@@ -118,11 +118,10 @@ TEST_CASE("a reduction in steps is right at its start and elsewhere", "[schedule
 
 TEST_CASE("a step of the reduction copies its own part of a panel", "[schedule][sketch]") {
   Sketch sketch = InSteps(RowsAndRectifier(64, 64, 2048));
-  bool copies =
-      std::any_of(sketch.trace.steps.begin(), sketch.trace.steps.end(), [](const Step& step) {
-        const auto* copy = step.as<ComputeAt>();
-        return copy && copy->block == "mm.step.B" && copy->loop == "mm/k.0";
-      });
+  bool copies = std::ranges::any_of(sketch.trace.steps, [](const Step& step) {
+    const auto* copy = step.as<ComputeAt>();
+    return copy && copy->block == "mm.step.B" && copy->loop == "mm/k.0";
+  });
   CHECK(copies);
 }
 

@@ -35,7 +35,7 @@ bool TakesEachOnce(const std::vector<int64_t>& strides, const std::vector<int64_
     sums = std::move(longer);
   }
   int64_t next = 0;
-  return std::all_of(sums.begin(), sums.end(), [&](int64_t sum) { return sum == next++; });
+  return std::ranges::all_of(sums, [&](int64_t sum) { return sum == next++; });
 }
 
 }  // namespace

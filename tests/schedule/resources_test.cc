@@ -429,8 +429,8 @@ TEST_CASE("a legal 3x3 convolution over one pixel copies vectors that are not al
                               .pad = 1});
   Target target = TargetNamed("sm_86");
   std::vector<Sketch> sketches = GenerateSketches(fn, target);
-  auto tile = std::find_if(sketches.begin(), sketches.end(),
-                           [](const Sketch& sketch) { return sketch.name == "tile"; });
+  auto tile =
+      std::ranges::find_if(sketches, [](const Sketch& sketch) { return sketch.name == "tile"; });
   REQUIRE(tile != sketches.end());
   SymbolicProgram program = ProgramOf(fn, target, *tile);
   // The pixel is in the second of 3 rows of a window. Each version of a window of one row begins at

@@ -9,6 +9,7 @@
 #include "schedule/steps/split.h"
 #include "schedule/steps/transform_layout.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <numeric>
 #include <set>
@@ -394,9 +395,9 @@ TEST_CASE("a CPU sketch copies what lanes would gather, another does not", "[sch
     CHECK(PanelsOf(sketches.back()) == 0);
     CHECK(Print(FirstSketch(fn, Cpu()).trace) == Print(sketches.front().trace));
     // Who uses a panel makes it, unless others use it, too.
-    bool is_placed =
-        std::any_of(sketches[0].trace.steps.begin(), sketches[0].trace.steps.end(),
-                    [](const Step& step) { return (step.as<ComputeAt>() != nullptr); });
+    bool is_placed = std::ranges::any_of(sketches[0].trace.steps, [](const Step& step) {
+      return (step.as<ComputeAt>() != nullptr);
+    });
     CHECK(is_placed == (matrices == Matrices::kOfBatches));
   }
   // One tile reads it, and it stays near.
@@ -459,9 +460,9 @@ TEST_CASE("one CPU sketch keeps rows of a map that windows slide over", "[schedu
   auto rolling = [](int64_t stride, int64_t width = 9) {
     std::vector<bool> rolls;
     for (const Sketch& sketch : GenerateSketches(NormalizedWindowFunction(stride, width), Cpu())) {
-      rolls.push_back(
-          std::any_of(sketch.trace.steps.begin(), sketch.trace.steps.end(),
-                      [](const Step& step) { return (step.as<RollingBuffer>() != nullptr); }));
+      rolls.push_back(std::ranges::any_of(sketch.trace.steps, [](const Step& step) {
+        return (step.as<RollingBuffer>() != nullptr);
+      }));
     }
     return rolls;
   };
@@ -469,15 +470,15 @@ TEST_CASE("one CPU sketch keeps rows of a map that windows slide over", "[schedu
     std::vector<bool> rolls = rolling(stride);
     REQUIRE_FALSE(rolls.empty());
     CHECK_FALSE(rolls.front());
-    CHECK(std::count(rolls.begin(), rolls.end(), true) == 1);
+    CHECK(std::ranges::count(rolls, true) == 1);
   }
   // The first where the whole map would go through memory.
   std::vector<bool> large = rolling(1, 100'000);
   CHECK(large.front());
-  CHECK(std::count(large.begin(), large.end(), true) == 1);
+  CHECK(std::ranges::count(large, true) == 1);
   // Windows four rows apart share none.
   std::vector<bool> apart = rolling(4);
-  CHECK(std::count(apart.begin(), apart.end(), true) == 0);
+  CHECK(std::ranges::count(apart, true) == 0);
 }
 
 TEST_CASE("a CPU sketch gathers no vectors of three", "[schedule][sketch]") {

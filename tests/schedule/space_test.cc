@@ -1,5 +1,6 @@
 #include "schedule/space/space.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>
 
@@ -158,8 +159,8 @@ TEST_CASE("neighbours are legal and differ by one step of one size", "[schedule]
     CHECK(SizesThatDiffer(point, neighbour) == 1);
   }
   // The third size allows divisors of 64 alone.
-  CHECK(std::count(neighbours.begin(), neighbours.end(), Point{8, 4, 32, 8}) == 1);
-  CHECK(std::count(neighbours.begin(), neighbours.end(), Point{8, 4, 8, 8}) == 1);
+  CHECK(std::ranges::count(neighbours, Point{8, 4, 32, 8}) == 1);
+  CHECK(std::ranges::count(neighbours, Point{8, 4, 8, 8}) == 1);
 }
 
 TEST_CASE("a child takes each axis from one parent", "[schedule][space]") {

@@ -115,8 +115,7 @@ TEST_CASE("columns of a swizzled tile lie in different banks", "[schedule][layou
     banks_of_chunk[static_cast<size_t>(cell % 32 / 4)].insert(place % 32 / 4);
   });
   CHECK(cells.size() == 256);
-  CHECK(std::all_of(banks_of_chunk.begin(), banks_of_chunk.end(),
-                    [](const auto& banks) { return banks.size() == 8; }));
+  CHECK(std::ranges::all_of(banks_of_chunk, [](const auto& banks) { return banks.size() == 8; }));
 }
 
 TEST_CASE("storage_align says what has no such strides", "[schedule][layout]") {

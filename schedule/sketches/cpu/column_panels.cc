@@ -26,8 +26,8 @@ bool AccessesContiguouslyAlong(const Function& fn, const Block& block, const Var
   std::vector<Access> accesses = ReadsOf(block);
   std::vector<Access> writes = WritesOf(block);
   accesses.insert(accesses.end(), writes.begin(), writes.end());
-  return std::all_of(accesses.begin(), accesses.end(),
-                     [&](const Access& access) { return IsContiguousAlong(fn, access, var); });
+  return std::ranges::all_of(
+      accesses, [&](const Access& access) { return IsContiguousAlong(fn, access, var); });
 }
 
 // The largest number up to `most` that divides `extent`.

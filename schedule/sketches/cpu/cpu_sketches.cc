@@ -98,7 +98,7 @@ std::vector<SketchState> ColumnsRule(const SketchState& state, const Block& bloc
 // Whether neighbours along the last variable are no neighbours in what the block reads.
 bool Gathers(const Function& fn, const Block& block) {
   std::vector<Access> reads = ReadsOf(block);
-  return std::any_of(reads.begin(), reads.end(), [&](const Access& read) {
+  return std::ranges::any_of(reads, [&](const Access& read) {
     return !IsContiguousAlong(fn, read, block.iters.back().var);
   });
 }

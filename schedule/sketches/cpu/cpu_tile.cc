@@ -102,7 +102,7 @@ WholeTile TileWhole(RegisterTiling t, const TileChoice& choice) {
   std::vector<LoopRef> outer = OuterLoops(t);
   std::vector<LoopRef> tiles = {LevelKey(t.Key(t.columns()), 1)};
   if (t.rows()) tiles.push_back(LevelKey(t.Key(*t.rows()), 1));
-  if (choice.order == TileOrder::kRowsOutside) std::reverse(tiles.begin(), tiles.end());
+  if (choice.order == TileOrder::kRowsOutside) std::ranges::reverse(tiles);
   std::vector<LoopRef> order = outer;
   order.insert(order.end(), tiles.begin(), tiles.end());
   std::vector<LoopRef> reduce = KeysOf(block, t.reduce());
@@ -132,7 +132,7 @@ class SteppedTile {
       : t_(std::move(tiling)), step_(t_.block().name + ".step") {
     const Block& block = t_.block();
     auto shorter = [&](size_t a, size_t b) { return ExtentOf(block, a) < ExtentOf(block, b); };
-    axis_ = *std::max_element(t_.reduce().begin(), t_.reduce().end(), shorter);
+    axis_ = *std::ranges::max_element(t_.reduce(), shorter);
     for (size_t s = 0; s < t_.spatial().size(); ++s) {
       bool is_other = s != t_.columns() && t_.rows() != s && t_.Extent(s) > 1;
       if (is_other && SharesAnOperand(s)) middle_.push_back(s);
@@ -187,9 +187,9 @@ class SteppedTile {
   bool SharesAnOperand(size_t axis) const {
     const Var& iter = t_.block().iters[t_.spatial()[axis]].var;
     std::vector<Access> reads = ReadsOf(t_.block());
-    return std::any_of(reads.begin(), reads.end(), [&](const Access& read) {
-      return std::none_of(read.indices.begin(), read.indices.end(),
-                          [&](const Expr& index) { return UsesVar(index, iter); });
+    return std::ranges::any_of(reads, [&](const Access& read) {
+      return std::ranges::none_of(read.indices,
+                                  [&](const Expr& index) { return UsesVar(index, iter); });
     });
   }
 
@@ -224,7 +224,7 @@ class SteppedTile {
     int64_t pieces = CeilDivision(t_.Extent(*t_.rows()), tiles * t_.tile().rows);
     for (size_t s = 0; s < t_.spatial().size(); ++s) {
       if (s == t_.columns() || t_.rows() == s) continue;
-      bool is_middle = std::find(middle_.begin(), middle_.end(), s) != middle_.end();
+      bool is_middle = std::ranges::find(middle_, s) != middle_.end();
       pieces *= CeilDivision(t_.Extent(s), is_middle ? MiddleStart(s) : 1);
     }
     return pieces;
@@ -236,7 +236,7 @@ class SteppedTile {
     LoopRef inner = LevelKey(steps, 1);
     t_.state.Do(Split{steps, {t_.state.Size(inner, extent, {}, FirstStep())}});
     std::vector<LoopRef> reduce = KeysOf(t_.block(), t_.reduce());
-    std::replace(reduce.begin(), reduce.end(), steps, inner);
+    std::ranges::replace(reduce, steps, inner);
     return reduce;
   }
 
@@ -244,8 +244,7 @@ class SteppedTile {
     std::vector<LoopRef> outer = {LevelKey(t_.Key(t_.columns()), 0)};
     for (size_t s = 0; s < t_.spatial().size(); ++s) {
       if (s == t_.columns()) continue;
-      bool is_split =
-          t_.rows() == s || std::find(middle_.begin(), middle_.end(), s) != middle_.end();
+      bool is_split = t_.rows() == s || std::ranges::find(middle_, s) != middle_.end();
       outer.push_back(is_split ? LevelKey(t_.Key(s), 0) : t_.Key(s));
     }
     return outer;

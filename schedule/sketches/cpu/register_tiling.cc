@@ -65,7 +65,7 @@ PanelGain GainOfPanels(const PanelOperand& operand, int64_t rows, int64_t width,
   int64_t bytes = WholeBytes(operand.buffer.dtype());
   // The order ends with what a panel has of a column, and the columns of a panel.
   std::span<const int64_t> dims(operand.order.data(), operand.order.size() - 1);
-  auto column = std::find(dims.begin(), dims.end(), operand.dim);
+  auto column = std::ranges::find(dims, operand.dim);
   int64_t panel =
       width * bytes * ElementsOf(operand.buffer, dims.subspan(column - dims.begin() + 1));
   if (IsGathered(operand)) {
@@ -153,7 +153,7 @@ size_t RegisterTiling::MostRows() const {
 
 bool RegisterTiling::SharesColumns(size_t axis) const {
   std::vector<Access> reads = ReadsOf(block_);
-  return std::none_of(reads.begin(), reads.end(), [&](const Access& read) {
+  return std::ranges::none_of(reads, [&](const Access& read) {
     return Uses(read, block_.iters[spatial_[columns_]].var) &&
            Uses(read, block_.iters[spatial_[axis]].var);
   });
@@ -185,7 +185,7 @@ RegisterTiling::Traffic RegisterTiling::SharedTraffic() const {
   Traffic traffic{.activations = BufferBytes(state.fn(), WritesOf(block_)[0].buffer)};
   std::vector<Var> counted;
   for (const Access& read : ReadsOf(block_)) {
-    if (std::find(counted.begin(), counted.end(), read.buffer) != counted.end()) continue;
+    if (std::ranges::find(counted, read.buffer) != counted.end()) continue;
     counted.push_back(read.buffer);
     bool is_again = false;
     for (size_t s = 0; s < spatial_.size(); ++s) {

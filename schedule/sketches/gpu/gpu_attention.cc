@@ -31,10 +31,10 @@ std::optional<Operands> OperandsOf(const Block& scores, const AttentionParts& pa
   Operands operands;
   for (const Access& read : ReadsOf(scores)) {
     auto has = [&](const std::string& name) {
-      return std::any_of(scores.iters.begin(), scores.iters.end(), [&](const IterVar& iter) {
-        return iter.var->name == name &&
-               std::any_of(read.indices.begin(), read.indices.end(),
-                           [&](const Expr& index) { return UsesVar(index, iter.var); });
+      return std::ranges::any_of(scores.iters, [&](const IterVar& iter) {
+        return iter.var->name == name && std::ranges::any_of(read.indices, [&](const Expr& index) {
+                 return UsesVar(index, iter.var);
+               });
       });
     };
     if (read.buffer->name == WritesOf(scores)[0].buffer->name) continue;
@@ -217,7 +217,7 @@ class ThreadAttention {
     Ref<Block> block = BlockNamed(filler);
     std::vector<LoopRef> loops = KeysOf(*block, ItersOf(*block, IterKind::kSpatial));
     LoopRef inner = Key(filler, ContiguousAxis(*block));
-    auto last = std::find(loops.begin(), loops.end(), inner);
+    auto last = std::ranges::find(loops, inner);
     if (last != loops.end()) std::rotate(last, last + 1, loops.end());
     Try(Reorder{loops});
     if (by_vectors) {

@@ -155,8 +155,8 @@ class ThreadRows {
       std::vector<Access> accesses = ReadsOf(*block);
       for (const Access& write : WritesOf(*block)) accesses.push_back(write);
       for (const Access& access : accesses) {
-        bool vector = std::any_of(access.indices.begin(), access.indices.end(),
-                                  [&](const Expr& index) { return UsesVar(index, last.var); });
+        bool vector = std::ranges::any_of(
+            access.indices, [&](const Expr& index) { return UsesVar(index, last.var); });
         if (vector) bytes = std::max<int64_t>(bytes, WholeBytes(access.buffer.dtype()));
       }
     }
@@ -310,8 +310,7 @@ std::vector<SketchState> ScheduleThreadRows(const SketchState& state, const Bloc
   size_t least = LeastWithRowReduction(state.fn(), chain);
   if (least == 0) return {};
   for (; chain.size() >= least; chain.pop_back()) {
-    if (std::any_of(chain.begin(), chain.end(),
-                    [&](const std::string& name) { return state.IsDone(name); })) {
+    if (std::ranges::any_of(chain, [&](const std::string& name) { return state.IsDone(name); })) {
       continue;
     }
     std::vector<SketchState> ways;

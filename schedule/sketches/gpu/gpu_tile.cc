@@ -63,7 +63,7 @@ std::vector<std::string> OperandsOf(const Block& block) {
   std::vector<std::string> buffers;
   for (const Access& read : ReadsOf(block)) {
     const std::string& name = read.buffer->name;
-    bool known = std::find(buffers.begin(), buffers.end(), name) != buffers.end();
+    bool known = std::ranges::find(buffers, name) != buffers.end();
     if (!read.indices.empty() && !known) buffers.push_back(name);
   }
   return buffers;
@@ -111,7 +111,7 @@ class ThreadTiled {
       if (is_wide) ++wide;
       SplitSpatial(t_.spatial[s], start[s], is_wide);
     }
-    for (auto& level : s_) std::reverse(level.begin(), level.end());
+    for (auto& level : s_) std::ranges::reverse(level);
     for (const TiledLoop& loop : t_.reduce) SplitReduce(loop);
   }
 
@@ -279,9 +279,8 @@ class ThreadTiled {
 
 size_t LongestReduceAxis(const Block& block) {
   std::vector<size_t> reduce = ItersOf(block, IterKind::kReduce);
-  return *std::max_element(reduce.begin(), reduce.end(), [&](size_t a, size_t b) {
-    return ExtentOf(block, a) < ExtentOf(block, b);
-  });
+  return *std::ranges::max_element(
+      reduce, [&](size_t a, size_t b) { return ExtentOf(block, a) < ExtentOf(block, b); });
 }
 
 // Returns the number of parts closest to `wanted`, larger ones first, whose parts are whole steps,

@@ -111,9 +111,8 @@ std::optional<SketchState> TileTransposingForThreads(const SketchState& state, c
   for (size_t row = 0; fits && row + 1 < block.iters.size(); ++row) {
     if (ExtentOf(block, row) < kMinTransposedByWarp) continue;
     std::vector<TransposedOperand> operands = TransposedAlong(state.fn(), block, row);
-    bool whole =
-        std::all_of(operands.begin(), operands.end(),
-                    [](const TransposedOperand& operand) { return operand.dtype.bits() >= 8; });
+    bool whole = std::ranges::all_of(
+        operands, [](const TransposedOperand& operand) { return operand.dtype.bits() >= 8; });
     if (operands.empty() || !whole) continue;
     TransposingTile tile(state, block, row, std::move(operands));
     if (tile.Build()) return tile.state();

@@ -63,8 +63,7 @@ std::optional<size_t> DimOf(const Access& read, const Var& var) {
 }
 
 bool Uses(const Access& read, const Var& var) {
-  return std::any_of(read.indices.begin(), read.indices.end(),
-                     [&](const Expr& index) { return UsesVar(index, var); });
+  return std::ranges::any_of(read.indices, [&](const Expr& index) { return UsesVar(index, var); });
 }
 
 // Returns the last spatial variable that only `read` uses and has as a dimension.

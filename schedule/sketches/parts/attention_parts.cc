@@ -58,8 +58,8 @@ bool FindProducer(const Function& fn, const Block& reader, const Access& read, c
 }
 
 const Var& VarNamed(const Block& block, const std::string& name) {
-  auto found = std::find_if(block.iters.begin(), block.iters.end(),
-                            [&](const IterVar& iter) { return iter.var->name == name; });
+  auto found = std::ranges::find_if(block.iters,
+                                    [&](const IterVar& iter) { return iter.var->name == name; });
   return found->var;
 }
 
@@ -73,8 +73,8 @@ bool IsAttentionCore(const Block& block) {
   }
   std::vector<size_t> spatial = ItersOf(block, IterKind::kSpatial);
   std::vector<Var> unshared = UnsharedAxes(block);
-  bool known = std::all_of(block.iters.begin(), block.iters.end(),
-                           [](const IterVar& iter) { return AsConstant(iter.domain).has_value(); });
+  bool known = std::ranges::all_of(
+      block.iters, [](const IterVar& iter) { return AsConstant(iter.domain).has_value(); });
   return known && spatial.size() >= 2 && ItersOf(block, IterKind::kReduce).size() == 1 &&
          unshared.size() == 1 && unshared[0] == block.iters[spatial.back()].var &&
          Indexes(reduce->outputs.back(), unshared[0]);

@@ -44,8 +44,8 @@ std::vector<size_t> ItersOf(const Block& block, IterKind kind) {
 }
 
 bool HasKnownExtents(const Block& block) {
-  return std::all_of(block.iters.begin(), block.iters.end(),
-                     [](const IterVar& iter) { return AsConstant(iter.domain).has_value(); });
+  return std::ranges::all_of(
+      block.iters, [](const IterVar& iter) { return AsConstant(iter.domain).has_value(); });
 }
 
 bool HasReuse(const Block& block) {
@@ -65,7 +65,7 @@ namespace {
 // 1 where it is not known.
 int64_t CoefficientOf(const Var& var, const std::optional<AffineForm>& form) {
   if (!form) return 1;
-  auto found = std::find(form->vars.begin(), form->vars.end(), var);
+  auto found = std::ranges::find(form->vars, var);
   if (found == form->vars.end()) return 1;
   const Expr& coefficient = form->coefficients[found - form->vars.begin()];
   return std::abs(AsConstant(Simplify(coefficient)).value_or(1));
@@ -170,7 +170,7 @@ const Block* OnlyMapInto(const Function& fn, const Var& buffer) {
 namespace {
 
 bool Contains(const std::vector<Var>& vars, const Var& var) {
-  return std::find(vars.begin(), vars.end(), var) != vars.end();
+  return std::ranges::find(vars, var) != vars.end();
 }
 
 // Nothing that `reader` reads is written by `block` or after it, but for `results`.
@@ -193,11 +193,11 @@ const Block* OnlyMapFrom(const Function& fn, const Block& block, const std::vect
   for (const Ref<Block>& other : BlocksOf(fn.body)) {
     auto accesses = [&](const Var& result) { return Accesses(*other, result); };
     auto writes = [&](const Var& result) { return Writes(*other, result); };
-    if (other->name == block.name || std::none_of(results.begin(), results.end(), accesses)) {
+    if (other->name == block.name || std::ranges::none_of(results, accesses)) {
       continue;
     }
     if (reader || !ItersOf(*other, IterKind::kReduce).empty() ||
-        std::any_of(results.begin(), results.end(), writes)) {
+        std::ranges::any_of(results, writes)) {
       return nullptr;
     }
     reader = other.get();
@@ -220,8 +220,8 @@ const Block* TupleEpilogueOf(const Function& fn, const Block& block) {
   }
   const Block* reader = OnlyMapFrom(fn, block, results);
   bool fits = reader && ReadsOnlyFromBefore(fn, *reader, block, results) &&
-              std::all_of(results.begin(), results.end(),
-                          [&](const Var& result) { return ReadsPlainly(*reader, result); });
+              std::ranges::all_of(results,
+                                  [&](const Var& result) { return ReadsPlainly(*reader, result); });
   return fits ? reader : nullptr;
 }
 

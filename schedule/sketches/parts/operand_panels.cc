@@ -62,8 +62,8 @@ int ReduceDepth(const Expr& index, const Block& block) {
 int64_t ReuseOf(const std::vector<Expr>& indices, const Block& block) {
   int64_t reuse = 1;
   for (const IterVar& iter : block.iters) {
-    bool is_used = std::any_of(indices.begin(), indices.end(),
-                               [&](const Expr& index) { return UsesVar(index, iter.var); });
+    bool is_used =
+        std::ranges::any_of(indices, [&](const Expr& index) { return UsesVar(index, iter.var); });
     if (iter.kind != IterKind::kSpatial || is_used) continue;
     reuse *= AsConstant(iter.domain).value_or(1);
   }
@@ -85,9 +85,9 @@ std::optional<PanelOperand> OperandAt(const Function& fn, const Buffer& buffer, 
   }
   if (inner.empty()) return std::nullopt;
   auto place = [&](int64_t d) { return std::pair(ReduceDepth((*indices)[d], block), d); };
-  std::sort(inner.begin(), inner.end(), [&](int64_t a, int64_t b) { return place(a) < place(b); });
+  std::ranges::sort(inner, [&](int64_t a, int64_t b) { return place(a) < place(b); });
   int64_t rank = static_cast<int64_t>(indices->size());
-  operand.streams_as_it_is = *dim + 1 == rank && std::is_sorted(inner.begin(), inner.end());
+  operand.streams_as_it_is = *dim + 1 == rank && std::ranges::is_sorted(inner);
   operand.order.push_back(*dim);
   operand.order.insert(operand.order.end(), inner.begin(), inner.end());
   operand.order.push_back(rank);
@@ -111,7 +111,7 @@ std::optional<Prepack> PrepackOfStage(const Function& fn, const Block& block) {
   int64_t read = 0;
   std::vector<Var> seen;
   for (const Access& access : ReadsOf(block)) {
-    if (std::find(seen.begin(), seen.end(), access.buffer) != seen.end()) continue;
+    if (std::ranges::find(seen, access.buffer) != seen.end()) continue;
     seen.push_back(access.buffer);
     read += BytesOf(*FindBuffer(fn, access.buffer));
   }

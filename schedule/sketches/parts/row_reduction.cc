@@ -24,7 +24,7 @@ namespace {
 // Neighbours along `row` are neighbours in memory, and rows do not overlap as windows do.
 bool IsInOrder(const Function& fn, const Block& block, const Access& read, const Var& row) {
   return StrideAlong(fn, read, row) == 1 &&
-         std::none_of(read.indices.begin(), read.indices.end(), [&](const Expr& index) {
+         std::ranges::none_of(read.indices, [&](const Expr& index) {
            return UsesVar(index, row) && Slides(index, block);
          });
 }
@@ -38,7 +38,7 @@ class RowSchedule {
   std::optional<SketchState> Build() {
     std::vector<std::string> names;
     for (const Ref<Block>& block : BlocksOf(original_.fn().body)) names.push_back(block->name);
-    auto first = std::find(names.begin(), names.end(), first_);
+    auto first = std::ranges::find(names, first_);
     for (auto last = names.end(); --last != first;) {
       if (std::optional<SketchState> state = Chain({first, last + 1})) return state;
     }
@@ -150,7 +150,7 @@ class RowSchedule {
   static void SetScopes(SketchState& state, const Block& block) {
     for (const Access& write : WritesOf(block)) {
       const std::vector<Expr>& sizes = FindBuffer(state.fn(), write.buffer)->window.size;
-      bool one = !sizes.empty() && std::all_of(sizes.begin(), sizes.end(), [](const Expr& size) {
+      bool one = !sizes.empty() && std::ranges::all_of(sizes, [](const Expr& size) {
         return IsConstant(Simplify(size), 1);
       });
       if (one) state.Try(SetScope{write.buffer->name, Scope::kLocal});

@@ -12,9 +12,8 @@ namespace tcc {
 namespace {
 
 int64_t Nearest(const std::vector<int64_t>& values, int64_t wanted) {
-  return *std::min_element(values.begin(), values.end(), [&](int64_t a, int64_t b) {
-    return std::abs(a - wanted) < std::abs(b - wanted);
-  });
+  return *std::ranges::min_element(
+      values, [&](int64_t a, int64_t b) { return std::abs(a - wanted) < std::abs(b - wanted); });
 }
 
 // Returns a word that expressions can hold: "mm/(i*j).1" gives "mm.i_j.1".
@@ -116,7 +115,7 @@ namespace {
 // Returns whether the block has instances. Without one there is nothing to schedule, and loops of
 // extent 0 cannot be fused.
 bool HasInstances(const Block& block) {
-  return std::none_of(block.iters.begin(), block.iters.end(), [](const IterVar& iter) {
+  return std::ranges::none_of(block.iters, [](const IterVar& iter) {
     return iter.kind == IterKind::kSpatial && IsConstant(iter.domain, 0);
   });
 }

@@ -87,8 +87,7 @@ namespace {
 
 bool IsReadBy(const Block& reader, const Var& buffer) {
   std::vector<Access> reads = ReadsOf(reader);
-  return std::any_of(reads.begin(), reads.end(),
-                     [&](const Access& read) { return read.buffer == buffer; });
+  return std::ranges::any_of(reads, [&](const Access& read) { return read.buffer == buffer; });
 }
 
 // The element that alone is read, by a map that can go where it is made (ReverseComputeAt has one

@@ -39,9 +39,8 @@ std::vector<TransposedOperand> TransposedAlong(const Function& fn, const Block& 
     std::optional<size_t> column_dim = DimensionOf(read, last);
     if (!row_dim || !column_dim) continue;
     TransposedOperand operand{read.buffer->name, read.buffer.dtype(), *row_dim, *column_dim};
-    bool known = std::any_of(operands.begin(), operands.end(), [&](const TransposedOperand& seen) {
-      return seen.buffer == operand.buffer;
-    });
+    bool known = std::ranges::any_of(
+        operands, [&](const TransposedOperand& seen) { return seen.buffer == operand.buffer; });
     if (!known) operands.push_back(operand);
   }
   return operands;

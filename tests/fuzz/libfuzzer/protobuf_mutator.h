@@ -16,6 +16,6 @@ extern "C" inline __attribute__((used)) size_t LLVMFuzzerCustomMutator(uint8_t* 
   std::string bytes(reinterpret_cast<const char*>(data), size);
   std::string changed = tcc::MutatedProtobuf(bytes, bytes, random);
   changed.resize(std::min(changed.size(), max_size));
-  std::copy(changed.begin(), changed.end(), data);
+  std::ranges::copy(changed, data);
   return changed.size();
 }

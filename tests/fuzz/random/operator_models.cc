@@ -139,9 +139,9 @@ std::vector<int64_t> ImageOf(int64_t channels, const std::vector<int64_t>& exten
 // products of 8 places by 16 channels if there are ProductPlaces, and as many channels as the last
 // of them.
 void MakeOneTap(Windows& windows) {
-  std::fill(windows.kernel.begin(), windows.kernel.end(), 1);
-  std::fill(windows.begins.begin(), windows.begins.end(), 0);
-  std::fill(windows.ends.begin(), windows.ends.end(), 0);
+  std::ranges::fill(windows.kernel, 1);
+  std::ranges::fill(windows.begins, 0);
+  std::ranges::fill(windows.ends, 0);
 }
 
 std::vector<int64_t> ProductPlaces(size_t dims) {
@@ -306,7 +306,7 @@ void AddReduction(ModelBuilder& model) {
   std::vector<int64_t> shape = AnyShape(model.random, 1), kept;
   std::vector<int64_t> axes = AnyAxes(model.random, std::ssize(shape));
   for (int64_t d = 0; d < std::ssize(shape); ++d) {
-    if (std::count(axes.begin(), axes.end(), d) == 0) kept.push_back(shape[d]);
+    if (std::ranges::count(axes, d) == 0) kept.push_back(shape[d]);
   }
   std::vector<std::string> inputs = {Input(model, shape).name};
   std::vector<Wire> attributes = {IntAttr("keepdims", 0)};

@@ -90,11 +90,10 @@ bool AddUnsqueeze(ModelBuilder& model, const std::string& op) {
 }
 
 bool AddSqueeze(ModelBuilder& model, const std::string& op) {
-  std::optional<ModelValue> x = model.Pick([](const ModelValue& value) {
-    return std::count(value.shape.begin(), value.shape.end(), 1) > 0;
-  });
+  std::optional<ModelValue> x =
+      model.Pick([](const ModelValue& value) { return std::ranges::count(value.shape, 1) > 0; });
   if (!x) return false;
-  auto found = std::find(x->shape.begin(), x->shape.end(), 1) - x->shape.begin();
+  auto found = std::ranges::find(x->shape, 1) - x->shape.begin();
   ModelValue result = *x;
   std::vector<std::string> inputs = {x->name};
   if (model.Chance(60)) {

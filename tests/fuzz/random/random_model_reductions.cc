@@ -37,7 +37,7 @@ bool AddReduce(ModelBuilder& model, const std::string& op) {
   double count = 1;
   std::vector<int64_t> shape;
   for (int64_t d = 0; d < x->rank(); ++d) {
-    bool reduced = std::count(axes.begin(), axes.end(), d) > 0;
+    bool reduced = std::ranges::count(axes, d) > 0;
     if (reduced) count *= static_cast<double>(x->shape[d]);
     if (!reduced || keep) shape.push_back(reduced ? 1 : x->shape[d]);
   }

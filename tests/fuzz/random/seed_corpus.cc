@@ -41,7 +41,7 @@ void AddFiles(const std::string& folder, std::vector<Seed>& seeds) {
     bool small = it->is_regular_file(ignored) && it->file_size(ignored) <= kMaxFileBytes;
     if (small && KindOf(it->path())) paths.push_back(it->path());
   }
-  std::sort(paths.begin(), paths.end());
+  std::ranges::sort(paths);
   for (const fs::path& path : paths) {
     std::ifstream file(path, std::ios::binary);
     std::string bytes{std::istreambuf_iterator<char>(file), {}};
