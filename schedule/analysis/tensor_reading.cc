@@ -107,7 +107,7 @@ class Reader {
         if (!reading) continue;
         if (HasExtents(axes)) return reading;
         if (!other) other = std::move(reading);
-      } while (std::ranges::next_permutation(axes));
+      } while (std::next_permutation(axes.begin(), axes.end()));
     }
     return other;
   }
