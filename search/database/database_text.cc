@@ -149,14 +149,17 @@ StatusOr<nlohmann::json> ParseLine(absl::string_view line) {
   using Event = Json::parse_event_t;
   std::set<std::string> names;
   std::string name, fault;
+  auto expect = [&](bool holds, const char* what) {
+    if (!holds && fault.empty()) fault = fmt::format("field '{}': expected {}", name, what);
+  };
   auto check = [&](int depth, Event event, const Json& value) {
     if (event == Event::key) {
       name = value.get<std::string>();
-      if (!names.insert(name).second) fault = "a name that comes once";
+      expect(names.insert(name).second, "a name that comes once");
     }
     bool nested =
         (event == Event::object_start && depth > 0) || (event == Event::array_start && depth > 1);
-    if (nested) fault = "no objects and arrays within";
+    expect(!nested, "no objects and arrays within");
     return fault.empty();
   };
   Json object;
@@ -169,7 +172,7 @@ StatusOr<nlohmann::json> ParseLine(absl::string_view line) {
   } catch (const Json::out_of_range&) {
     return InvalidInput("field '{}': expected a number that a double can hold", name);
   }
-  if (!fault.empty()) return InvalidInput("field '{}': expected {}", name, fault);
+  if (!fault.empty()) return InvalidInput("{}", fault);
   if (!object.is_object()) return InvalidInput("expected a JSON object");
   return object;
 }
