@@ -46,7 +46,7 @@ std::optional<std::string> SharedMemory::Place(int id, int64_t offset, int64_t b
     return std::nullopt;
   }
   auto known = std::ranges::find_if(static_arrays_,
-                            [&](const StaticArray& array) { return array.id == id; });
+                                    [&](const StaticArray& array) { return array.id == id; });
   if (known == static_arrays_.end()) {
     const int64_t begin = RoundUp(used_bytes_, 16);
     const int64_t first = RoundUp(dynamic_bytes_, kAlignment);
