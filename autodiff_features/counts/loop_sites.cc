@@ -20,7 +20,7 @@ bool MayExist(const Block& block) {
 }
 
 bool IsSubset(const std::vector<size_t>& a, const std::vector<size_t>& b) {
-  return std::ranges::includes(b, a.begin(), a.end());
+  return std::ranges::includes(b, a);
 }
 
 bool Meet(const std::vector<size_t>& a, const std::vector<size_t>& b) {
