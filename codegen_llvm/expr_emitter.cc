@@ -9,6 +9,7 @@
 #include "codegen_llvm/packed_bytes.h"
 #include "codegen_llvm/scalar_calls.h"
 #include "codegen_llvm/word_dots.h"
+#include "ir/expr/operators.h"
 #include "ir/expr/visitor.h"
 #include "support/check.h"
 #include "support/storage_types.h"
@@ -126,10 +127,6 @@ Value* ExprEmitter::EmitNode(const Expr& expr) {
           [&](const Cast& cast) {
             return Convert(b_, Emit(cast.value), cast.value.dtype(), dtype);
           },
-          [&](const Eq& node) { return EmitComparison(node.kind, node.a, node.b); },
-          [&](const Ne& node) { return EmitComparison(node.kind, node.a, node.b); },
-          [&](const Lt& node) { return EmitComparison(node.kind, node.a, node.b); },
-          [&](const Le& node) { return EmitComparison(node.kind, node.a, node.b); },
           [&](const And& node) { return EmitLogical(true, node.a, node.b); },
           [&](const Or& node) { return EmitLogical(false, node.a, node.b); },
           [&](const Not& node) { return b_.CreateNot(Emit(node.a)); },
@@ -138,7 +135,10 @@ Value* ExprEmitter::EmitNode(const Expr& expr) {
           [&](const Call& node) { return EmitCall(node); },
           [&](const Ramp& node) { return EmitRamp(node); },
           [&](const Broadcast& node) { return Splat(b_, Emit(node.value), node.lanes); },
-          [&](const auto& node) { return EmitBinary(node.kind, node.a, node.b, dtype); },
+          [&](const auto& node) {
+            return IsComparison(node.kind) ? EmitComparison(node.kind, node.a, node.b)
+                                           : EmitBinary(node.kind, node.a, node.b, dtype);
+          },
       });
 }
 

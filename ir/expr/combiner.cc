@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 
+#include "ir/expr/operators.h"
 #include "ir/expr/substitute.h"
 #include "support/check.h"
 
@@ -187,40 +188,31 @@ Combiner AttentionCombiner(DType dtype) {
 
 namespace {
 
-bool IsFloat(DType dtype) {
-  return dtype.is_float();
-}
-bool IsNumeric(DType dtype) {
-  return dtype.is_float() || dtype.is_integer();
-}
-bool IsOrdered(DType dtype) {
-  return !dtype.is_storage_only();
-}
-bool IsBool(DType dtype) {
-  return dtype.is_bool();
-}
-
 // A family of combiners, one for each type of element.
 struct Row {
   std::string_view prefix;  // the start of the name; the element's type follows
-  bool (*accepts)(DType);
+  OperandRule rule;
   Combiner (*make)(DType);
 };
 
 constexpr Row kRows[] = {
-    {"sum_", IsNumeric, SumCombiner},
-    {"sum_pair_", IsNumeric, SumPairCombiner},
-    {"product_", IsNumeric, ProductCombiner},
-    {"max_", IsOrdered, MaxCombiner},
-    {"min_", IsOrdered, MinCombiner},
-    {"and_", IsBool, [](DType) { return AndCombiner(); }},
-    {"or_", IsBool, [](DType) { return OrCombiner(); }},
-    {"argmax_first_", IsOrdered, [](DType t) { return ArgMaxCombiner(t, TieBreak::kFirst); }},
-    {"argmax_last_", IsOrdered, [](DType t) { return ArgMaxCombiner(t, TieBreak::kLast); }},
-    {"argmin_first_", IsOrdered, [](DType t) { return ArgMinCombiner(t, TieBreak::kFirst); }},
-    {"argmin_last_", IsOrdered, [](DType t) { return ArgMinCombiner(t, TieBreak::kLast); }},
-    {"softmax_", IsFloat, SoftmaxCombiner},
-    {"attention_", IsFloat, AttentionCombiner},
+    {"sum_", OperandRule::kNumeric, SumCombiner},
+    {"sum_pair_", OperandRule::kNumeric, SumPairCombiner},
+    {"product_", OperandRule::kNumeric, ProductCombiner},
+    {"max_", OperandRule::kOrdered, MaxCombiner},
+    {"min_", OperandRule::kOrdered, MinCombiner},
+    {"and_", OperandRule::kBool, [](DType) { return AndCombiner(); }},
+    {"or_", OperandRule::kBool, [](DType) { return OrCombiner(); }},
+    {"argmax_first_", OperandRule::kOrdered,
+     [](DType t) { return ArgMaxCombiner(t, TieBreak::kFirst); }},
+    {"argmax_last_", OperandRule::kOrdered,
+     [](DType t) { return ArgMaxCombiner(t, TieBreak::kLast); }},
+    {"argmin_first_", OperandRule::kOrdered,
+     [](DType t) { return ArgMinCombiner(t, TieBreak::kFirst); }},
+    {"argmin_last_", OperandRule::kOrdered,
+     [](DType t) { return ArgMinCombiner(t, TieBreak::kLast); }},
+    {"softmax_", OperandRule::kFloat, SoftmaxCombiner},
+    {"attention_", OperandRule::kFloat, AttentionCombiner},
 };
 
 }  // namespace
@@ -229,7 +221,7 @@ Combiner FindStandardCombiner(std::string_view name) {
   for (const Row& row : kRows) {
     if (!name.starts_with(row.prefix)) continue;
     std::optional<DType> dtype = ParseDType(name.substr(row.prefix.size()));
-    if (dtype && dtype->lanes() == 1 && row.accepts(*dtype)) return row.make(*dtype);
+    if (dtype && dtype->lanes() == 1 && Accepts(row.rule, *dtype)) return row.make(*dtype);
   }
   return {};
 }

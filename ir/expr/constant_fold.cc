@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "ir/expr/operators.h"
+#include "ir/expr/visitor.h"
 #include "support/check.h"
 #include "support/integer_division.h"
 #include "support/storage_types.h"
@@ -106,23 +107,38 @@ std::optional<Expr> ExactFloat(DType type, double value) {
   return FloatConst(type, value);
 }
 
-std::optional<Expr> FoldBinary(const Expr& expr, const Expr& a, const Expr& b) {
-  const auto* ia = a.as<IntImm>();
-  const auto* ib = b.as<IntImm>();
-  if (ia && ib) {
-    std::optional<int64_t> value = EvaluateInteger(expr.kind(), a.dtype(), ia->value, ib->value);
-    return value ? std::optional(IntConst(expr.dtype(), *value)) : std::nullopt;
-  }
-  const auto* fa = a.as<FloatImm>();
-  const auto* fb = b.as<FloatImm>();
-  if (!fa || !fb) return std::nullopt;
-  if (IsComparison(expr.kind())) {
-    return IntConst(kBool, CompareFloat(expr.kind(), fa->value, fb->value));
-  }
-  return ExactFloat(expr.dtype(), EvaluateFloat(expr.kind(), fa->value, fb->value));
+// Leaves the nodes that have no operands, or loads or lanes.
+std::optional<Expr> Fold(const ExprNode&) {
+  return std::nullopt;
 }
 
-std::optional<Expr> FoldCast(const Cast& cast) {
+template <ExprKind K>
+std::optional<Expr> Fold(const Binary<K>& node) {
+  const auto* ia = node.a.template as<IntImm>();
+  const auto* ib = node.b.template as<IntImm>();
+  if (ia && ib) {
+    std::optional<int64_t> value = EvaluateInteger(K, ia->dtype, ia->value, ib->value);
+    return value ? std::optional(IntConst(node.dtype, *value)) : std::nullopt;
+  }
+  const auto* fa = node.a.template as<FloatImm>();
+  const auto* fb = node.b.template as<FloatImm>();
+  if (!fa || !fb) return std::nullopt;
+  if (IsComparison(K)) return IntConst(kBool, CompareFloat(K, fa->value, fb->value));
+  return ExactFloat(node.dtype, EvaluateFloat(K, fa->value, fb->value));
+}
+
+std::optional<Expr> Fold(const Not& node) {
+  std::optional<int64_t> value = AsConstant(node.a);
+  return value ? std::optional(IntConst(kBool, !*value)) : std::nullopt;
+}
+
+std::optional<Expr> Fold(const Select& select) {
+  std::optional<int64_t> value = AsConstant(select.condition);
+  if (!value) return std::nullopt;
+  return *value ? select.then_value : select.else_value;
+}
+
+std::optional<Expr> Fold(const Cast& cast) {
   DType to = cast.dtype;
   if (const auto* imm = cast.value.as<IntImm>()) {
     if (to.is_float()) return FloatConst(to, IntegerToFloat(imm->dtype, to, imm->value));
@@ -147,7 +163,7 @@ bool IsExactOnFloats(ScalarOp op) {
          op == ScalarOp::kSign;
 }
 
-std::optional<Expr> FoldCall(const Call& call) {
+std::optional<Expr> Fold(const Call& call) {
   if (const auto* imm = call.args[0].as<FloatImm>()) {
     if (RowOf(call.op).rule == ScalarTypeRule::kTest) {
       return IntConst(kBool, EvaluateFloatOp(call.op, imm->value) != 0);
@@ -372,51 +388,7 @@ std::optional<int64_t> FloatToInteger(DType to, double value) {
 
 std::optional<Expr> FoldConstant(const Expr& expr) {
   if (expr.dtype().lanes() != 1) return std::nullopt;
-  switch (expr.kind()) {
-#define TCC_FOLD_BINARY(node)                    \
-  case ExprKind::k##node: {                      \
-    const auto& binary = *expr.as<node>();       \
-    return FoldBinary(expr, binary.a, binary.b); \
-  }
-    TCC_FOLD_BINARY(Add)
-    TCC_FOLD_BINARY(Sub)
-    TCC_FOLD_BINARY(Mul)
-    TCC_FOLD_BINARY(Div)
-    TCC_FOLD_BINARY(FloorDiv)
-    TCC_FOLD_BINARY(FloorMod)
-    TCC_FOLD_BINARY(CeilDiv)
-    TCC_FOLD_BINARY(Min)
-    TCC_FOLD_BINARY(Max)
-    TCC_FOLD_BINARY(Eq)
-    TCC_FOLD_BINARY(Ne)
-    TCC_FOLD_BINARY(Lt)
-    TCC_FOLD_BINARY(Le)
-    TCC_FOLD_BINARY(And)
-    TCC_FOLD_BINARY(Or)
-#undef TCC_FOLD_BINARY
-    case ExprKind::kNot: {
-      std::optional<int64_t> value = AsConstant(expr.as<Not>()->a);
-      return value ? std::optional(IntConst(kBool, !*value)) : std::nullopt;
-    }
-    case ExprKind::kSelect: {
-      const auto& select = *expr.as<Select>();
-      std::optional<int64_t> value = AsConstant(select.condition);
-      if (!value) return std::nullopt;
-      return *value ? select.then_value : select.else_value;
-    }
-    case ExprKind::kCast:
-      return FoldCast(*expr.as<Cast>());
-    case ExprKind::kCall:
-      return FoldCall(*expr.as<Call>());
-    case ExprKind::kIntImm:
-    case ExprKind::kFloatImm:
-    case ExprKind::kVarNode:
-    case ExprKind::kLoad:
-    case ExprKind::kRamp:
-    case ExprKind::kBroadcast:
-      return std::nullopt;
-  }
-  return std::nullopt;
+  return VisitExpr(expr, [](const auto& node) { return Fold(node); });
 }
 
 }  // namespace tcc

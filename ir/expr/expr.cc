@@ -1,5 +1,6 @@
 #include "ir/expr/expr.h"
 
+#include <algorithm>
 #include "ir/expr/operators.h"
 #include "support/check.h"
 

@@ -49,36 +49,14 @@ std::string_view Describe(OperandRule rule) {
 
 Expr MakeBinary(ExprKind kind, const Expr& a, const Expr& b) {
   switch (kind) {
-#define TCC_BINARY(node)  \
-  case ExprKind::k##node: \
-    return Make<node>(a, b);
-    TCC_BINARY(Add)
-    TCC_BINARY(Sub)
-    TCC_BINARY(Mul)
-    TCC_BINARY(Div)
-    TCC_BINARY(FloorDiv)
-    TCC_BINARY(FloorMod)
-    TCC_BINARY(CeilDiv)
-    TCC_BINARY(Min)
-    TCC_BINARY(Max)
-    TCC_BINARY(Eq)
-    TCC_BINARY(Ne)
-    TCC_BINARY(Lt)
-    TCC_BINARY(Le)
-    TCC_BINARY(And)
-    TCC_BINARY(Or)
+#define TCC_BINARY(node)                                          \
+  case ExprKind::k##node:                                         \
+    if constexpr (std::is_base_of_v<Binary<node::kKind>, node>) { \
+      return Make<node>(a, b);                                    \
+    }                                                             \
+    break;
+    TCC_EXPR_KINDS(TCC_BINARY)
 #undef TCC_BINARY
-    case ExprKind::kIntImm:
-    case ExprKind::kFloatImm:
-    case ExprKind::kVarNode:
-    case ExprKind::kCast:
-    case ExprKind::kNot:
-    case ExprKind::kSelect:
-    case ExprKind::kLoad:
-    case ExprKind::kCall:
-    case ExprKind::kRamp:
-    case ExprKind::kBroadcast:
-      break;
   }
   TCC_UNREACHABLE();
 }

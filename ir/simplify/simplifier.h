@@ -81,4 +81,12 @@ Stmt Simplify(const Stmt& stmt, Simplifier& simplifier);
 // Applies one rule of the tables at the root, or returns nullopt. The result is not simplified yet.
 std::optional<Expr> ApplyRules(const Expr& expr);
 
+// simplify_minmax.cc. Functions for nested Min, Max, And or Or as a list of operands.
+// Appends the operands in order; any other expression is its own single operand.
+void AppendOperands(ExprKind kind, const Expr& expr, std::vector<Expr>& operands);
+// Replaces the first two operands that a rule merges, by absorption for instance, by what they
+// become. Returns false if there are none.
+bool MergeTwo(ExprKind kind, std::vector<Expr>& operands);
+Expr Joined(ExprKind kind, const std::vector<Expr>& operands);
+
 }  // namespace tcc

@@ -29,17 +29,6 @@ Expr RebuildCast(const Cast& cast, const Expr& value) {
   return CastTo(cast.dtype, value);
 }
 
-void AppendOperands(ExprKind kind, const Expr& expr, std::vector<Expr>& operands) {
-  if (expr.kind() != kind) {
-    operands.push_back(expr);
-    return;
-  }
-  const auto* conjunction = expr.as<And>();
-  const auto* disjunction = expr.as<Or>();
-  AppendOperands(kind, conjunction ? conjunction->a : disjunction->a, operands);
-  AppendOperands(kind, conjunction ? conjunction->b : disjunction->b, operands);
-}
-
 // Returns the greatest common divisor of the coefficients; 0 for a constant.
 int64_t Content(const Polynomial& polynomial) {
   uint64_t content = 0;
@@ -196,9 +185,6 @@ Expr Simplifier::CompareToZero(ExprKind kind, Polynomial difference) {
 // Keeps the order of operands, since the first that decides ends the evaluation.
 Expr Simplifier::AndOr(ExprKind kind, const Expr& a, const Expr& b) {
   int64_t neutral = kind == ExprKind::kAnd;
-  auto combine = [&](const Expr& x, const Expr& y) {
-    return kind == ExprKind::kAnd ? BothOf(x, y) : EitherOf(x, y);
-  };
   std::vector<Expr> operands, kept;
   AppendOperands(kind, Run(a), operands);
   AppendOperands(kind, Run(b), operands);
@@ -209,21 +195,8 @@ Expr Simplifier::AndOr(ExprKind kind, const Expr& a, const Expr& b) {
         std::ranges::any_of(kept, [&](const Expr& e) { return order_.Compare(e, operand) == 0; });
     if (!known) kept.push_back(operand);
   }
-  for (size_t i = 0; i < kept.size(); ++i) {
-    for (size_t j = i + 1; j < kept.size(); ++j) {
-      std::optional<Expr> merged = ApplyRules(combine(kept[i], kept[j]));
-      if (!merged) continue;
-      kept[i] = *merged;
-      kept.erase(kept.begin() + j);
-      Expr rest = kept[0];
-      for (size_t k = 1; k < kept.size(); ++k) rest = combine(rest, kept[k]);
-      return Run(rest);
-    }
-  }
-  if (kept.empty()) return IntConst(kBool, neutral);
-  Expr result = kept[0];
-  for (size_t k = 1; k < kept.size(); ++k) result = combine(result, kept[k]);
-  return result;
+  if (MergeTwo(kind, kept)) return Run(Joined(kind, kept));
+  return kept.empty() ? IntConst(kBool, neutral) : Joined(kind, kept);
 }
 
 }  // namespace tcc

@@ -1,27 +1,38 @@
 #include <algorithm>
 
+#include "ir/expr/operators.h"
+#include "ir/expr/visitor.h"
 #include "ir/simplify/simplifier.h"
 
 // Flattens nested minima (maxima) into one set of operands and drops the dominated ones.
 namespace tcc {
-namespace {
 
 void AppendOperands(ExprKind kind, const Expr& expr, std::vector<Expr>& operands) {
   if (expr.kind() != kind) {
     operands.push_back(expr);
-    return;
+  } else {
+    ForEachChild(expr, [&](const Expr& child) { AppendOperands(kind, child, operands); });
   }
-  const auto* min = expr.as<Min>();
-  const auto* max = expr.as<Max>();
-  AppendOperands(kind, min ? min->a : max->a, operands);
-  AppendOperands(kind, min ? min->b : max->b, operands);
 }
 
-Expr Combine(ExprKind kind, const Expr& a, const Expr& b) {
-  return kind == ExprKind::kMin ? MinOf(a, b) : MaxOf(a, b);
+bool MergeTwo(ExprKind kind, std::vector<Expr>& operands) {
+  for (size_t i = 0; i < operands.size(); ++i) {
+    for (size_t j = i + 1; j < operands.size(); ++j) {
+      std::optional<Expr> merged = ApplyRules(MakeBinary(kind, operands[i], operands[j]));
+      if (!merged) continue;
+      operands[i] = *merged;
+      operands.erase(operands.begin() + j);
+      return true;
+    }
+  }
+  return false;
 }
 
-}  // namespace
+Expr Joined(ExprKind kind, const std::vector<Expr>& operands) {
+  Expr result = operands[0];
+  for (size_t i = 1; i < operands.size(); ++i) result = MakeBinary(kind, result, operands[i]);
+  return result;
+}
 
 Polynomial Simplifier::MinOrMax(ExprKind kind, const Polynomial& a, const Polynomial& b) {
   std::vector<Expr> operands;
@@ -44,28 +55,14 @@ Polynomial Simplifier::MinOrMax(ExprKind kind, const Polynomial& a, const Polyno
     kept.push_back(operand);
   }
 
-  // Apply absorption and similar rules, pair by pair.
-  for (size_t i = 0; i < kept.size(); ++i) {
-    for (size_t j = i + 1; j < kept.size(); ++j) {
-      std::optional<Expr> merged = ApplyRules(Combine(kind, kept[i], kept[j]));
-      if (!merged) continue;
-      kept[i] = *merged;
-      kept.erase(kept.begin() + j);
-      Expr rest = kept[0];
-      for (size_t k = 1; k < kept.size(); ++k) rest = Combine(kind, rest, kept[k]);
-      return ToPolynomial(rest);
-    }
-  }
-
+  if (MergeTwo(kind, kept)) return ToPolynomial(Joined(kind, kept));
   if (kept.size() == 1) return ToPolynomial(kept[0]);
   // Constants come first in the canonical order but read best last.
   std::ranges::sort(kept, [&](const Expr& x, const Expr& y) {
     bool x_last = AsConstant(x).has_value(), y_last = AsConstant(y).has_value();
     return x_last != y_last ? y_last : order_.Compare(x, y) < 0;
   });
-  Expr result = kept[0];
-  for (size_t k = 1; k < kept.size(); ++k) result = Combine(kind, result, kept[k]);
-  return AtomOf(result);
+  return AtomOf(Joined(kind, kept));
 }
 
 }  // namespace tcc
