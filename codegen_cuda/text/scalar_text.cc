@@ -111,57 +111,13 @@ Piece IndexBinary(ExprKind kind, Piece a, Piece b, const Expr& divisor, IndexFac
 
 // Returns the name of C's function for f32 and f64; nullptr if the operation is written otherwise.
 const char* MathName(ScalarOp op) {
-  switch (op) {
-    case ScalarOp::kExp:
-    case ScalarOp::kLog:
-    case ScalarOp::kLog1p:
-    case ScalarOp::kSqrt:
-    case ScalarOp::kSin:
-    case ScalarOp::kCos:
-    case ScalarOp::kTan:
-    case ScalarOp::kAsin:
-    case ScalarOp::kAcos:
-    case ScalarOp::kAtan:
-    case ScalarOp::kSinh:
-    case ScalarOp::kCosh:
-    case ScalarOp::kAsinh:
-    case ScalarOp::kAcosh:
-    case ScalarOp::kAtanh:
-    case ScalarOp::kTanh:
-    case ScalarOp::kErf:
-    case ScalarOp::kFloor:
-    case ScalarOp::kCeil:
-    case ScalarOp::kTrunc:
-    case ScalarOp::kPow:
-      return RowOf(op).text.data();
-    case ScalarOp::kFMod:
-      return "fmod";
-    case ScalarOp::kRound:
-      return "rint";
-    case ScalarOp::kAbs:
-      return "fabs";
-    case ScalarOp::kRsqrt:
-    case ScalarOp::kSigmoid:
-    case ScalarOp::kRoundTf32:
-    case ScalarOp::kSign:
-    case ScalarOp::kExpDiff:
-    case ScalarOp::kTruncDiv:
-    case ScalarOp::kTruncMod:
-    case ScalarOp::kBitAnd:
-    case ScalarOp::kBitOr:
-    case ScalarOp::kBitXor:
-    case ScalarOp::kBitNot:
-    case ScalarOp::kShiftLeft:
-    case ScalarOp::kShiftRight:
-    case ScalarOp::kDotI16x2:
-    case ScalarOp::kDotU8I8x4:
-    case ScalarOp::kPackBf16x2:
-    case ScalarOp::kDotBf16x2:
-    case ScalarOp::kIsNan:
-    case ScalarOp::kIsInf:
-      return nullptr;
-  }
-  TCC_UNREACHABLE();
+  using enum ScalarOp;
+  constexpr ScalarOp kNamedLikeC[] = {kExp,  kLog,   kLog1p, kSqrt,  kSin,   kCos,   kTan,   kAsin,
+                                      kAcos, kAtan,  kSinh,  kCosh,  kAsinh, kAcosh, kAtanh, kTanh,
+                                      kErf,  kFloor, kCeil,  kTrunc, kPow,   kFMod};
+  if (std::ranges::find(kNamedLikeC, op) != std::end(kNamedLikeC)) return RowOf(op).text.data();
+  if (op == kRound) return "rint";
+  return op == kAbs ? "fabs" : nullptr;
 }
 
 std::string Arguments(const std::vector<Piece>& args) {
@@ -300,37 +256,8 @@ Piece CastText(const Piece& value, DType from, DType to) {
 bool NeedsRounding(const Expr& expr) {
   DType dtype = expr.dtype();
   if (!IsNarrowFloat(dtype)) return false;
-  switch (expr.kind()) {
-    case ExprKind::kCast:
-      return expr.as<Cast>()->value.dtype().element() != dtype.element();
-    case ExprKind::kAdd:
-    case ExprKind::kSub:
-    case ExprKind::kMul:
-    case ExprKind::kDiv:
-    case ExprKind::kCall:
-      return true;
-    case ExprKind::kIntImm:
-    case ExprKind::kFloatImm:
-    case ExprKind::kVarNode:
-    case ExprKind::kFloorDiv:
-    case ExprKind::kFloorMod:
-    case ExprKind::kCeilDiv:
-    case ExprKind::kMin:
-    case ExprKind::kMax:
-    case ExprKind::kEq:
-    case ExprKind::kNe:
-    case ExprKind::kLt:
-    case ExprKind::kLe:
-    case ExprKind::kAnd:
-    case ExprKind::kOr:
-    case ExprKind::kNot:
-    case ExprKind::kSelect:
-    case ExprKind::kLoad:
-    case ExprKind::kRamp:
-    case ExprKind::kBroadcast:
-      return false;
-  }
-  TCC_UNREACHABLE();
+  if (const auto* cast = expr.as<Cast>()) return cast->value.dtype().element() != dtype.element();
+  return expr.as<Call>() || FindRow(kArithmetic, expr.kind());
 }
 
 Piece Rounded(const Piece& value, DType dtype) {
