@@ -234,7 +234,6 @@ class AttentionLowering {
   bool IsPadded() const { return !SameExtent(columns_, total_); }
 
   void Multiply() {
-    scores_ = node_.Intermediate("scores", computed_, stored_shape_);
     std::vector<Axis> axes = node_.Axes(stored_shape_);
     Axis d = NodeLowering::MakeAxis("d", query_.size);
     std::vector<Expr> at = VarsOf(axes);
@@ -243,12 +242,8 @@ class AttentionLowering {
     Expr head = SharedHead(at[1]);
     Expr key = key_columns_ ? node_.Load(*key_columns_, {at[0], head, d.var, at[3]})
                             : LoadShared(key_, keys_, {at[0], head, at[3], d.var});
-    node_.Reduce({.outputs = {scores_},
-                  .axes = axes,
-                  .reduce_axes = {d},
-                  .combiner = SumCombiner(computed_),
-                  .values = {CastTo(computed_, query) * key},
-                  .suffix = "_scores"});
+    scores_ =
+        node_.Reduced("scores", axes, {d}, SumCombiner(computed_), CastTo(computed_, query) * key);
   }
 
   Expr ScaledScore(const std::vector<Expr>& at) const {
@@ -361,16 +356,9 @@ class AttentionLowering {
   StoredBuffer ReduceLast(const std::string& name, const Combiner& combiner,
                           const std::vector<Expr>& shape, const Expr& extent,
                           const Element& element) {
-    StoredBuffer result = node_.Intermediate(name, computed_, shape);
     std::vector<Axis> axes = node_.Axes(shape);
     Axis t = NodeLowering::MakeAxis("t", extent);
-    node_.Reduce({.outputs = {result},
-                  .axes = axes,
-                  .reduce_axes = {t},
-                  .combiner = combiner,
-                  .values = {element(VarsOf(axes), t.var)},
-                  .suffix = "_" + name});
-    return result;
+    return node_.Reduced(name, axes, {t}, combiner, element(VarsOf(axes), t.var));
   }
 
   // Divides a value by the sum of its query's powers.
@@ -406,18 +394,12 @@ class AttentionLowering {
 
   void Combine() {
     std::vector<Expr> shape = {query_.batch, Expr(query_.heads), query_.length, value_.size};
-    StoredBuffer sum = node_.Intermediate("context", computed_, shape);
     std::vector<Axis> axes = node_.Axes(shape);
     Axis t = NodeLowering::MakeAxis("t", total_);
     std::vector<Expr> at = VarsOf(axes);
     Expr power = node_.Load(powers_, {at[0], at[1], at[2], t.var});
     Expr value = LoadShared(value_, values_, {at[0], SharedHead(at[1]), t.var, at[3]});
-    node_.Reduce({.outputs = {sum},
-                  .axes = axes,
-                  .reduce_axes = {t},
-                  .combiner = SumCombiner(computed_),
-                  .values = {power * value},
-                  .suffix = "_context"});
+    StoredBuffer sum = node_.Reduced("context", axes, {t}, SumCombiner(computed_), power * value);
     axes = node_.Axes(shape);
     at = VarsOf(axes);
     node_.MapAt(out_, axes, Place(query_.packed, value_.size, at),

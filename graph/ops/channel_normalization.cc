@@ -188,19 +188,13 @@ Status LowerLRN(NodeLowering& node) {
   DType computed = AccumulationType(type);
 
   StoredBuffer out = node.Output(0, type, shape);
-  StoredBuffer squares = node.Intermediate("squares", computed, shape);
   std::vector<Axis> axes = node.Axes(shape);
   Axis window = NodeLowering::MakeAxis("r", Expr(before + behind + 1));
   std::vector<Expr> index = VarsOf(axes);
   index[1] = Plus(index[1] + window.var, -before);
   Expr x = CastTo(computed, node.Load(0, index));
-  node.Reduce({.outputs = {squares},
-               .axes = axes,
-               .reduce_axes = {window},
-               .combiner = SumCombiner(computed),
-               .values = {x * x},
-               .predicate = BothOf(index[1] >= Expr(0), index[1] < shape[1]),
-               .suffix = "_squares"});
+  StoredBuffer squares = node.Reduced("squares", axes, {window}, SumCombiner(computed), x * x,
+                                      BothOf(index[1] >= Expr(0), index[1] < shape[1]));
 
   std::vector<Axis> out_axes = node.Axes(shape);
   double alpha = node.node().Float("alpha", 1e-4) / static_cast<double>(size);

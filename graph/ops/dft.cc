@@ -85,7 +85,6 @@ Status LowerDFT(NodeLowering& node) {
 
   StoredBuffer roots = RootsOfUnity(node, plan.length);
   StoredBuffer out = node.Output(0, type, shape);
-  StoredBuffer sums = node.Intermediate("sums", kFloat64, shape);
   std::vector<Axis> axes = node.Axes(shape);
   Axis n = NodeLowering::MakeAxis("time", Expr(plan.signal));
   Expr k = axes[plan.axis].var;
@@ -112,12 +111,7 @@ Status LowerDFT(NodeLowering& node) {
     real = SelectOf(alone, real, real * F64(2));
   }
   Expr term = plan.to_real ? real : SelectOf(part < Expr(1), real, imaginary);
-  node.Reduce({.outputs = {sums},
-               .axes = axes,
-               .reduce_axes = {n},
-               .combiner = SumCombiner(kFloat64),
-               .values = {term},
-               .suffix = "_sums"});
+  StoredBuffer sums = node.Reduced("sums", axes, {n}, SumCombiner(kFloat64), term);
 
   std::vector<Axis> rounded = node.Axes(shape);
   Expr value = node.Load(sums, VarsOf(rounded));

@@ -25,17 +25,11 @@ using Term = std::function<Expr(const Expr& x, const std::vector<Expr>& row)>;
 // The sum of a term of each element. A plain sum each: those are tiled, a tuple of sums is not.
 StoredBuffer SumRows(NodeLowering& node, const Rows& rows, DType type, const std::string& name,
                      const Term& term) {
-  StoredBuffer sum = node.Intermediate(name, type, rows.shape);
   std::vector<Axis> axes = node.Axes(rows.shape);
   std::vector<Axis> inner = ElementAxes(rows.inner);
   std::vector<Expr> row = VarsOf(axes);
-  node.Reduce({.outputs = {sum},
-               .axes = axes,
-               .reduce_axes = inner,
-               .combiner = SumCombiner(type),
-               .values = {term(rows.element(row, VarsOf(inner)), row)},
-               .suffix = "_" + name});
-  return sum;
+  return node.Reduced(name, axes, inner, SumCombiner(type),
+                      term(rows.element(row, VarsOf(inner)), row));
 }
 
 }  // namespace

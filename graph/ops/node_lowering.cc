@@ -288,6 +288,20 @@ void NodeLowering::Reduce(Reduction reduction) {
   result_.program.stages.push_back(std::move(stage));
 }
 
+StoredBuffer NodeLowering::Reduced(const std::string& hint, const std::vector<Axis>& axes,
+                                   const std::vector<Axis>& reduce_axes, const Combiner& combiner,
+                                   const Expr& value, const Expr& predicate) {
+  StoredBuffer result = Intermediate(hint, value.dtype(), ExtentsOf(axes));
+  Reduce({.outputs = {result},
+          .axes = axes,
+          .reduce_axes = reduce_axes,
+          .combiner = combiner,
+          .values = {value},
+          .predicate = predicate,
+          .suffix = "_" + hint});
+  return result;
+}
+
 void NodeLowering::StoreInOrder(OrderedStores stores) {
   TCC_CHECK(stores.axes.size() == stores.kinds.size()) << "in " << Title();
   OrderedExpr stage;

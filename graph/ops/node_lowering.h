@@ -102,6 +102,11 @@ class NodeLowering {
     std::string suffix = "";
   };
   void Reduce(Reduction reduction);
+  // Adds the stage result[axes] = combine over reduce_axes of value. Returns the result, an
+  // intermediate; `hint` ends its name and the block's.
+  StoredBuffer Reduced(const std::string& hint, const std::vector<Axis>& axes,
+                       const std::vector<Axis>& reduce_axes, const Combiner& combiner,
+                       const Expr& value, const Expr& predicate = True());
   // The stage output[indices] = value at the points of `axes` in order (OrderedExpr).
   struct OrderedStores {
     StoredBuffer output;

@@ -145,13 +145,8 @@ Status LowerSoftmax(NodeLowering& node) {
   StoredBuffer out = node.Output(0, type, shape);
 
   ReductionAxes in = AxesFor(node, reduced, ReducedDims::kKept);
-  StoredBuffer maximum = node.Intermediate("max", computed, ExtentsOf(in.axes));
-  node.Reduce({.outputs = {maximum},
-               .axes = in.axes,
-               .reduce_axes = in.reduce_axes,
-               .combiner = MaxCombiner(computed),
-               .values = {CastTo(computed, node.Load(0, in.input_index))},
-               .suffix = "_max"});
+  StoredBuffer maximum = node.Reduced("max", in.axes, in.reduce_axes, MaxCombiner(computed),
+                                      CastTo(computed, node.Load(0, in.input_index)));
 
   auto shifted = [&](const std::vector<Expr>& at) {
     return CastTo(computed, node.Load(0, at)) - node.Load(maximum, RowOfElement(at, reduced));
@@ -162,13 +157,8 @@ Status LowerSoftmax(NodeLowering& node) {
   node.Map(power, axes, CallOf(ScalarOp::kExp, {shifted(VarsOf(axes))}), "_exp");
 
   in = AxesFor(node, reduced, ReducedDims::kKept);
-  StoredBuffer sum = node.Intermediate("sum", computed, ExtentsOf(in.axes));
-  node.Reduce({.outputs = {sum},
-               .axes = in.axes,
-               .reduce_axes = in.reduce_axes,
-               .combiner = SumCombiner(computed),
-               .values = {node.Load(power, in.input_index)},
-               .suffix = "_sum"});
+  StoredBuffer sum = node.Reduced("sum", in.axes, in.reduce_axes, SumCombiner(computed),
+                                  node.Load(power, in.input_index));
 
   axes = node.Axes(shape);
   Expr total = node.Load(sum, RowOfElement(VarsOf(axes), reduced));

@@ -242,14 +242,8 @@ class Resizer {
     std::vector<Expr> at = vars;
     at[d] = Tap(d, place, t);
     Expr input = from ? node_.Load(*from, at) : CastTo(computed_, node_.Load(0, at));
-    StoredBuffer result = node_.Intermediate(fmt::format("pass{}", d), computed_, shape);
-    node_.Reduce({.outputs = {result},
-                  .axes = axes,
-                  .reduce_axes = {tap},
-                  .combiner = SumCombiner(computed_),
-                  .values = {weight * input},
-                  .suffix = fmt::format("_pass{}", d)});
-    return result;
+    return node_.Reduced(fmt::format("pass{}", d), axes, {tap}, SumCombiner(computed_),
+                         weight * input);
   }
 
   // The sum of the weights of each output place.
@@ -257,16 +251,9 @@ class Resizer {
     Axis output = NodeLowering::MakeAxis("o", Expr(dims_[d].output));
     Axis tap = NodeLowering::MakeAxis("tap", Expr(2 * Reach(d)));
     SplitPlace place = SplitPlaceOf(dims_[d], output.var);
-    StoredBuffer totals =
-        node_.Intermediate(fmt::format("totals{}", d), computed_, {output.extent});
     Expr weight = Weight(d, place, Plus(tap.var, 1 - Reach(d)));
-    node_.Reduce({.outputs = {totals},
-                  .axes = {output},
-                  .reduce_axes = {tap},
-                  .combiner = SumCombiner(computed_),
-                  .values = {CastTo(computed_, weight)},
-                  .suffix = fmt::format("_totals{}", d)});
-    return totals;
+    return node_.Reduced(fmt::format("totals{}", d), {output}, {tap}, SumCombiner(computed_),
+                         CastTo(computed_, weight));
   }
 
   Expr FromComputed(const Expr& value) const { return CastTo(type_, value); }

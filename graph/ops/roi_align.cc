@@ -43,7 +43,6 @@ class RoiAligner {
     std::vector<Expr> shape = {node_.Shape(1)[0], Expr(image_[1]), Expr(pooled_[0]),
                                Expr(pooled_[1])};
     StoredBuffer out = node_.Output(0, node_.Type(0), shape);
-    StoredBuffer merged = node_.Intermediate("samples", type_, shape);
     std::vector<Axis> axes = node_.Axes(shape);
     RoiSide y = Side(0, axes);
     RoiSide x = Side(1, axes);
@@ -51,14 +50,11 @@ class RoiAligner {
     RoiSamples columns = SamplesOf(1, x, "x");
     std::vector<Axis> samples = rows.axes;
     samples.insert(samples.end(), columns.axes.begin(), columns.axes.end());
-    node_.Reduce({.outputs = {merged},
-                  .axes = axes,
-                  .reduce_axes = samples,
-                  .combiner = parameters_.takes_maximum ? MaxCombiner(type_) : SumCombiner(type_),
-                  .values = {SampleAt(axes, Place(y, rows.number), Place(x, columns.number))},
-                  .predicate = BothOf(BothOf(rows.may_exist, columns.may_exist),
-                                      BothOf(rows.exists, columns.exists)),
-                  .suffix = "_samples"});
+    StoredBuffer merged = node_.Reduced(
+        "samples", axes, samples,
+        parameters_.takes_maximum ? MaxCombiner(type_) : SumCombiner(type_),
+        SampleAt(axes, Place(y, rows.number), Place(x, columns.number)),
+        BothOf(BothOf(rows.may_exist, columns.may_exist), BothOf(rows.exists, columns.exists)));
 
     axes = node_.Axes(shape);
     node_.Map(out, axes, CastTo(node_.Type(0), Result(axes, node_.Load(merged, VarsOf(axes)))));

@@ -178,14 +178,9 @@ Status LowerLpNormalization(NodeLowering& node) {
   DType computed = AccumulationType(type);
 
   StoredBuffer out = node.Output(0, type, node.Shape(0));
-  StoredBuffer sum = node.Intermediate("sum", computed, ExtentsOf(in.axes));
   Expr x = CastTo(computed, node.Load(0, in.input_index));
-  node.Reduce({.outputs = {sum},
-               .axes = in.axes,
-               .reduce_axes = in.reduce_axes,
-               .combiner = SumCombiner(computed),
-               .values = {p == 1 ? CallOf(ScalarOp::kAbs, {x}) : x * x},
-               .suffix = "_sum"});
+  StoredBuffer sum = node.Reduced("sum", in.axes, in.reduce_axes, SumCombiner(computed),
+                                  p == 1 ? CallOf(ScalarOp::kAbs, {x}) : x * x);
 
   std::vector<Axis> axes = node.Axes(node.Shape(0));
   Expr length = node.Load(sum, RowOfElement(VarsOf(axes), reduced));

@@ -103,7 +103,6 @@ class BestFirst {
     padded_ = runs_ * block != candidates_.count || RoundedUp(runs_) != runs_ ||
               candidates_.positions.has_value();
     std::vector<Expr> shape = ShapeWith({runs_, block});
-    StoredBuffer ranks = node_.Intermediate(prefix_ + "ranks", kInt32, shape);
     std::vector<Axis> axes = node_.Axes(shape);
     Axis rival = NodeLowering::MakeAxis("rival", Expr(block));
     std::vector<Expr> vars = VarsOf(axes);
@@ -111,12 +110,8 @@ class BestFirst {
     std::vector<Expr> place = Replaced(vars, {Expr(0)}, 2);
     Expr own = ListedAt(place, base + vars[axis_ + 1]);
     Expr other = ListedAt(place, base + rival.var);
-    node_.Reduce({.outputs = {ranks},
-                  .axes = axes,
-                  .reduce_axes = {rival},
-                  .combiner = SumCombiner(kInt32),
-                  .values = {SelectOf(IsBetter(place, other, own), I32(1), I32(0))},
-                  .suffix = "_" + prefix_ + "ranks"});
+    StoredBuffer ranks = node_.Reduced(prefix_ + "ranks", axes, {rival}, SumCombiner(kInt32),
+                                       SelectOf(IsBetter(place, other, own), I32(1), I32(0)));
 
     axes = node_.Axes(shape);
     vars = VarsOf(axes);
@@ -294,19 +289,14 @@ class Selection {
   StoredBuffer HeadsOf(const Keys& keys, int64_t size, const std::string& prefix) {
     DType type = node_.Type(0);
     std::vector<Expr> shape = ShapeWith(CeilDivision(keys.extent, size));
-    StoredBuffer heads = node_.Intermediate(prefix + "heads", type, shape);
     std::vector<Axis> axes = node_.Axes(shape);
     Axis member = NodeLowering::MakeAxis("member", Expr(size));
     std::vector<Expr> place = VarsOf(axes);
     Expr position = Times(place[axis_], size) + member.var;
-    node_.Reduce({.outputs = {heads},
-                  .axes = axes,
-                  .reduce_axes = {member},
-                  .combiner = BestFirst::IsLargest(node_) ? MaxCombiner(type) : MinCombiner(type),
-                  .values = {keys.at(With(place, axis_, position))},
-                  .predicate = keys.extent % size == 0 ? True() : position < Expr(keys.extent),
-                  .suffix = "_" + prefix + "heads"});
-    return heads;
+    return node_.Reduced(prefix + "heads", axes, {member},
+                         BestFirst::IsLargest(node_) ? MaxCombiner(type) : MinCombiner(type),
+                         keys.at(With(place, axis_, position)),
+                         keys.extent % size == 0 ? True() : position < Expr(keys.extent));
   }
 
   // Returns the positions of the members of the first `count` of the groups.
