@@ -87,18 +87,6 @@ Expr NegOp(const Node&, const Operands& x) {
   return x[0].dtype().is_float() ? x[0] * Number(x[0], -1) : Zero(x[0]) - x[0];
 }
 
-Expr ReciprocalOp(const Node&, const Operands& x) {
-  return Make<Div>(One(x[0]), x[0]);
-}
-
-Expr NotOp(const Node&, const Operands& x) {
-  return Make<Not>(x[0]);
-}
-
-Expr XorOp(const Node&, const Operands& x) {
-  return Make<Ne>(x[0], x[1]);
-}
-
 // Detects infinities of either sign, or of one.
 Expr IsInfOp(const Node& node, const Operands& x) {
   Expr infinite = CallOf(ScalarOp::kIsInf, x);
@@ -112,14 +100,6 @@ Expr IsInfOp(const Node& node, const Operands& x) {
 Expr BitShiftOp(const Node& node, const Operands& x) {
   bool left = node.String("direction", "LEFT") == "LEFT";
   return CallOf(left ? ScalarOp::kShiftLeft : ScalarOp::kShiftRight, x);
-}
-
-Expr EqualOp(const Node&, const Operands& x) {
-  return Make<Eq>(x[0], x[1]);
-}
-
-Expr IdentityOp(const Node&, const Operands& x) {
-  return x[0];
 }
 
 struct ElementwiseRow {
@@ -148,7 +128,7 @@ constexpr ElementwiseRow kRows[] = {
     {OpKind::kCosh, CallOp<ScalarOp::kCosh>},
     {OpKind::kDiv, DivOp},
     {OpKind::kElu, EluOf},
-    {OpKind::kEqual, EqualOp},
+    {OpKind::kEqual, BinaryOp<Eq>},
     {OpKind::kErf, CallOp<ScalarOp::kErf>},
     {OpKind::kExp, CallOp<ScalarOp::kExp>},
     {OpKind::kFloor, RoundingToward},
@@ -157,7 +137,7 @@ constexpr ElementwiseRow kRows[] = {
     {OpKind::kGreaterOrEqual, [](const Node&, const Operands& x) { return x[0] >= x[1]; }},
     {OpKind::kHardSigmoid, HardSigmoidOf},
     {OpKind::kHardSwish, HardSwishOf},
-    {OpKind::kIdentity, IdentityOp},
+    {OpKind::kIdentity, [](const Node&, const Operands& x) { return x[0]; }},
     {OpKind::kIsInf, IsInfOp},
     {OpKind::kIsNaN, CallOp<ScalarOp::kIsNan>},
     {OpKind::kLeakyRelu, LeakyReluOf},
@@ -170,10 +150,11 @@ constexpr ElementwiseRow kRows[] = {
     {OpKind::kMod, ModOp},
     {OpKind::kMul, BinaryOp<Mul>},
     {OpKind::kNeg, NegOp},
-    {OpKind::kNot, NotOp},
+    {OpKind::kNot, [](const Node&, const Operands& x) { return Make<Not>(x[0]); }},
     {OpKind::kOr, BinaryOp<Or>},
     {OpKind::kPRelu, PReluOf},
-    {OpKind::kReciprocal, ReciprocalOp},
+    {OpKind::kReciprocal,
+     [](const Node&, const Operands& x) { return Make<Div>(One(x[0]), x[0]); }},
     {OpKind::kRelu, ReluOf},
     {OpKind::kRound, RoundingToward},
     {OpKind::kSelu, SeluOf},
@@ -190,7 +171,7 @@ constexpr ElementwiseRow kRows[] = {
     {OpKind::kTan, CallOp<ScalarOp::kTan>},
     {OpKind::kTanh, CallOp<ScalarOp::kTanh>},
     {OpKind::kThresholdedRelu, ThresholdedReluOf},
-    {OpKind::kXor, XorOp},
+    {OpKind::kXor, BinaryOp<Ne>},
 };
 
 constexpr const ElementwiseRow* FindRow(OpKind op) {
