@@ -18,14 +18,8 @@ std::optional<int64_t> Axis(int64_t axis, size_t rank) {
   return axis >= 0 && axis < signed_rank ? std::optional(axis) : std::nullopt;
 }
 
-SymbolicShape SameAsFirst(const SymbolicOperands& operands) {
-  const Dims* shape = operands.Shape(0);
-  return shape ? SymbolicShape(*shape) : std::nullopt;
-}
-
-SymbolicShape SameAsSecond(const SymbolicOperands& operands) {
-  const Dims* shape = operands.Shape(1);
-  return shape ? SymbolicShape(*shape) : std::nullopt;
+SymbolicShape SameAsFirst(const Dims& shape, const SymbolicOperands&) {
+  return shape;
 }
 
 SymbolicShape BroadcastTwo(const Dims& a, const Dims& b) {
@@ -50,23 +44,19 @@ SymbolicShape BroadcastAll(const SymbolicOperands& operands) {
   return result;
 }
 
-SymbolicShape Transposed(const SymbolicOperands& operands) {
-  const Dims* shape = operands.Shape(0);
-  if (!shape) return std::nullopt;
+SymbolicShape Transposed(const Dims& shape, const SymbolicOperands& operands) {
   std::vector<int64_t> perm = operands.node.Ints("perm");
-  Dims result(shape->rbegin(), shape->rend());
-  for (size_t d = 0; d < perm.size() && perm.size() == shape->size(); ++d) {
-    result[d] = (*shape)[static_cast<size_t>(perm[d]) % shape->size()];
+  Dims result(shape.rbegin(), shape.rend());
+  for (size_t d = 0; d < perm.size() && perm.size() == shape.size(); ++d) {
+    result[d] = shape[static_cast<size_t>(perm[d]) % shape.size()];
   }
   return result;
 }
 
-SymbolicShape Concatenated(const SymbolicOperands& operands) {
-  const Dims* first = operands.Shape(0);
-  std::optional<int64_t> axis =
-      first ? Axis(operands.node.Int("axis", 0), first->size()) : std::nullopt;
+SymbolicShape Concatenated(const Dims& first, const SymbolicOperands& operands) {
+  std::optional<int64_t> axis = Axis(operands.node.Int("axis", 0), first.size());
   if (!axis) return std::nullopt;
-  Dims result = *first;
+  Dims result = first;
   for (size_t i = 1; i < operands.values.size(); ++i) {
     const Dims* shape = operands.Shape(i);
     if (!shape || shape->size() != result.size()) return std::nullopt;
@@ -80,28 +70,24 @@ SymbolicShape Concatenated(const SymbolicOperands& operands) {
   return result;
 }
 
-SymbolicShape Gathered(const SymbolicOperands& operands) {
-  const Dims* data = operands.Shape(0);
+SymbolicShape Gathered(const Dims& data, const SymbolicOperands& operands) {
   const Dims* picks = operands.Shape(1);
-  std::optional<int64_t> axis =
-      data && picks ? Axis(operands.node.Int("axis", 0), data->size()) : std::nullopt;
-  if (!axis) return std::nullopt;
-  Dims result(data->begin(), data->begin() + *axis);
+  std::optional<int64_t> axis = Axis(operands.node.Int("axis", 0), data.size());
+  if (!axis || !picks) return std::nullopt;
+  Dims result(data.begin(), data.begin() + *axis);
   result.insert(result.end(), picks->begin(), picks->end());
-  result.insert(result.end(), data->begin() + *axis + 1, data->end());
+  result.insert(result.end(), data.begin() + *axis + 1, data.end());
   return result;
 }
 
-SymbolicShape Reduced(const SymbolicOperands& operands) {
-  const Dims* shape = operands.Shape(0);
-  if (!shape) return std::nullopt;
+SymbolicShape Reduced(const Dims& shape, const SymbolicOperands& operands) {
   bool keep = operands.node.Int("keepdims", 1) != 0;
-  std::vector<bool> reduced(shape->size(), false);
+  std::vector<bool> reduced(shape.size(), false);
   if (operands.Has(1)) {
     std::optional<std::vector<int64_t>> axes = operands.Ints(1);
     if (!axes) return std::nullopt;
     for (int64_t at : *axes) {
-      std::optional<int64_t> axis = Axis(at, shape->size());
+      std::optional<int64_t> axis = Axis(at, shape.size());
       if (!axis) return std::nullopt;
       reduced[*axis] = true;
     }
@@ -110,44 +96,40 @@ SymbolicShape Reduced(const SymbolicOperands& operands) {
     reduced.flip();
   }
   Dims result;
-  for (size_t d = 0; d < shape->size(); ++d) {
-    if (!reduced[d]) result.push_back((*shape)[d]);
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (!reduced[d]) result.push_back(shape[d]);
     if (reduced[d] && keep) result.push_back(Expr(1));
   }
   return result;
 }
 
-SymbolicShape ReducedAlongOne(const SymbolicOperands& operands) {
-  const Dims* shape = operands.Shape(0);
-  std::optional<int64_t> axis =
-      shape ? Axis(operands.node.Int("axis", 0), shape->size()) : std::nullopt;
+SymbolicShape ReducedAlongOne(const Dims& shape, const SymbolicOperands& operands) {
+  std::optional<int64_t> axis = Axis(operands.node.Int("axis", 0), shape.size());
   if (!axis) return std::nullopt;
-  Dims result = *shape;
+  Dims result = shape;
   result[*axis] = Expr(1);
   if (operands.node.Int("keepdims", 1) == 0) result.erase(result.begin() + *axis);
   return result;
 }
 
-SymbolicShape Multiplied(const SymbolicOperands& operands) {
-  const Dims* a = operands.Shape(0);
+SymbolicShape Multiplied(const Dims& a, const SymbolicOperands& operands) {
   const Dims* b = operands.Shape(1);
-  if (!a || !b || a->empty() || b->empty()) return std::nullopt;
-  Dims left = *a;
+  if (!b || a.empty() || b->empty()) return std::nullopt;
+  Dims left = a;
   Dims right = *b;
   if (left.size() == 1) left.insert(left.begin(), Expr(1));
   if (right.size() == 1) right.push_back(Expr(1));
   SymbolicShape batch =
       BroadcastTwo({left.begin(), left.end() - 2}, {right.begin(), right.end() - 2});
-  if (a->size() > 1) batch->push_back(left[left.size() - 2]);
+  if (a.size() > 1) batch->push_back(left[left.size() - 2]);
   if (b->size() > 1) batch->push_back(right.back());
   return batch;
 }
 
-SymbolicShape MultipliedMatrices(const SymbolicOperands& operands) {
-  const Dims* a = operands.Shape(0);
+SymbolicShape MultipliedMatrices(const Dims& a, const SymbolicOperands& operands) {
   const Dims* b = operands.Shape(1);
-  if (!a || !b || a->size() != 2 || b->size() != 2) return std::nullopt;
-  return Dims{(*a)[operands.node.Int("transA", 0) != 0], (*b)[operands.node.Int("transB", 0) == 0]};
+  if (!b || a.size() != 2 || b->size() != 2) return std::nullopt;
+  return Dims{a[operands.node.Int("transA", 0) != 0], (*b)[operands.node.Int("transB", 0) == 0]};
 }
 
 // Returns the product of `numerator` over that of `denominator`, which divides it; null if a factor
@@ -174,15 +156,20 @@ Expr Ratio(Dims numerator, const Dims& denominator) {
   return IsConstant(divisor, 0) ? Expr() : NormalForm(FloorDivide(product, divisor));
 }
 
+// Returns the elements of an operand that is a shape. Unknown elements are null, as many as the
+// operand is long.
+SymbolicShape FromTarget(const SymbolicOperands& operands, size_t input) {
+  const Dims* elements = operands.Elements(input);
+  if (elements) return *elements;
+  const Dims* length = operands.Shape(input);
+  std::optional<int64_t> rank =
+      length && length->size() == 1 ? NumberOf((*length)[0]) : std::nullopt;
+  return rank && *rank <= kMaxSymbolicElements ? SymbolicShape(Dims(*rank)) : std::nullopt;
+}
+
 SymbolicShape Reshaped(const SymbolicOperands& operands) {
   const Dims* target = operands.Elements(1);
-  if (!target) {
-    // The rank is known even so, if the length of the target shape is.
-    const Dims* length = operands.Shape(1);
-    std::optional<int64_t> rank =
-        length && length->size() == 1 ? NumberOf((*length)[0]) : std::nullopt;
-    return rank && *rank <= kMaxSymbolicElements ? SymbolicShape(Dims(*rank)) : std::nullopt;
-  }
+  if (!target) return FromTarget(operands, 1);
   const Dims* in = operands.Shape(0);
   bool zero_copies = operands.node.Int("allowzero", 0) == 0;
   Dims result = *target;
@@ -199,40 +186,36 @@ SymbolicShape Reshaped(const SymbolicOperands& operands) {
   return result;
 }
 
-SymbolicShape Flattened(const SymbolicOperands& operands) {
-  const Dims* shape = operands.Shape(0);
-  if (!shape) return std::nullopt;
+SymbolicShape Flattened(const Dims& shape, const SymbolicOperands& operands) {
   int64_t axis = operands.node.Int("axis", 1);
-  auto rank = static_cast<int64_t>(shape->size());
+  auto rank = static_cast<int64_t>(shape.size());
   if (axis < 0) axis += rank;
   if (axis < 0 || axis > rank) return std::nullopt;
-  return Dims{Ratio({shape->begin(), shape->begin() + axis}, {}),
-              Ratio({shape->begin() + axis, shape->end()}, {})};
+  return Dims{Ratio({shape.begin(), shape.begin() + axis}, {}),
+              Ratio({shape.begin() + axis, shape.end()}, {})};
 }
 
-SymbolicShape Squeezed(const SymbolicOperands& operands) {
-  const Dims* shape = operands.Shape(0);
+SymbolicShape Squeezed(const Dims& shape, const SymbolicOperands& operands) {
   std::optional<std::vector<int64_t>> axes = operands.Ints(1);
-  if (!shape || (operands.Has(1) && !axes)) return std::nullopt;
-  std::vector<bool> dropped(shape->size(), false);
-  for (size_t d = 0; d < shape->size() && !axes; ++d) dropped[d] = NumberOf((*shape)[d]) == 1;
+  if (operands.Has(1) && !axes) return std::nullopt;
+  std::vector<bool> dropped(shape.size(), false);
+  for (size_t d = 0; d < shape.size() && !axes; ++d) dropped[d] = NumberOf(shape[d]) == 1;
   for (size_t i = 0; axes && i < axes->size(); ++i) {
-    std::optional<int64_t> axis = Axis((*axes)[i], shape->size());
+    std::optional<int64_t> axis = Axis((*axes)[i], shape.size());
     if (!axis) return std::nullopt;
     dropped[*axis] = true;
   }
   Dims result;
-  for (size_t d = 0; d < shape->size(); ++d) {
-    if (!dropped[d]) result.push_back((*shape)[d]);
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (!dropped[d]) result.push_back(shape[d]);
   }
   return result;
 }
 
-SymbolicShape Unsqueezed(const SymbolicOperands& operands) {
-  const Dims* shape = operands.Shape(0);
+SymbolicShape Unsqueezed(const Dims& shape, const SymbolicOperands& operands) {
   std::optional<std::vector<int64_t>> axes = operands.Ints(1);
-  if (!shape || !axes) return std::nullopt;
-  size_t rank = shape->size() + axes->size();
+  if (!axes) return std::nullopt;
+  size_t rank = shape.size() + axes->size();
   std::vector<bool> added(rank, false);
   for (int64_t at : *axes) {
     std::optional<int64_t> axis = Axis(at, rank);
@@ -242,8 +225,8 @@ SymbolicShape Unsqueezed(const SymbolicOperands& operands) {
   Dims result;
   size_t next = 0;
   for (size_t d = 0; d < rank; ++d) {
-    if (!added[d] && next == shape->size()) return std::nullopt;
-    result.push_back(added[d] ? Expr(1) : (*shape)[next++]);
+    if (!added[d] && next == shape.size()) return std::nullopt;
+    result.push_back(added[d] ? Expr(1) : shape[next++]);
   }
   return result;
 }
@@ -268,9 +251,7 @@ Expr SlicedDim(const Expr& extent, const Expr& start, const Expr& end, int64_t s
   return settled ? NormalForm(MaxOf(count, Expr(0))) : count;
 }
 
-SymbolicShape Sliced(const SymbolicOperands& operands) {
-  const Dims* shape = operands.Shape(0);
-  if (!shape) return std::nullopt;
+SymbolicShape Sliced(const Dims& shape, const SymbolicOperands& operands) {
   const Dims* starts = operands.Elements(1);
   const Dims* ends = operands.Elements(2);
   std::optional<std::vector<int64_t>> axes = operands.Ints(3);
@@ -278,59 +259,43 @@ SymbolicShape Sliced(const SymbolicOperands& operands) {
   if ((operands.Has(3) && !axes) || (operands.Has(4) && !steps)) return std::nullopt;
   size_t count = axes ? axes->size() : starts ? starts->size() : 0;
   if (!axes && !starts) return std::nullopt;
-  Dims result = *shape;
+  Dims result = shape;
   for (size_t i = 0; i < count; ++i) {
-    std::optional<int64_t> axis = Axis(axes ? (*axes)[i] : static_cast<int64_t>(i), shape->size());
+    std::optional<int64_t> axis = Axis(axes ? (*axes)[i] : static_cast<int64_t>(i), shape.size());
     if (!axis) return std::nullopt;
     bool known = starts && ends && i < starts->size() && i < ends->size();
-    result[*axis] = known ? SlicedDim((*shape)[*axis], (*starts)[i], (*ends)[i],
+    result[*axis] = known ? SlicedDim(shape[*axis], (*starts)[i], (*ends)[i],
                                       steps && i < steps->size() ? (*steps)[i] : 1)
                           : Expr();
   }
   return result;
 }
 
-SymbolicShape FromTarget(const SymbolicOperands& operands, size_t input) {
-  const Dims* elements = operands.Elements(input);
-  if (elements) return *elements;
-  const Dims* length = operands.Shape(input);
-  std::optional<int64_t> rank =
-      length && length->size() == 1 ? NumberOf((*length)[0]) : std::nullopt;
-  return rank && *rank <= kMaxSymbolicElements ? SymbolicShape(Dims(*rank)) : std::nullopt;
-}
-
-SymbolicShape Filled(const SymbolicOperands& operands) {
-  return FromTarget(operands, 0);
-}
-
-SymbolicShape Expanded(const SymbolicOperands& operands) {
-  const Dims* shape = operands.Shape(0);
+SymbolicShape Expanded(const Dims& shape, const SymbolicOperands& operands) {
   SymbolicShape target = FromTarget(operands, 1);
-  return shape && target ? BroadcastTwo(*shape, *target) : std::nullopt;
+  return target ? BroadcastTwo(shape, *target) : std::nullopt;
 }
 
-SymbolicShape Tiled(const SymbolicOperands& operands) {
-  const Dims* shape = operands.Shape(0);
+SymbolicShape Tiled(const Dims& shape, const SymbolicOperands& operands) {
   const Dims* repeats = operands.Elements(1);
-  if (!shape || !repeats || repeats->size() != shape->size()) return std::nullopt;
+  if (!repeats || repeats->size() != shape.size()) return std::nullopt;
   Dims result;
-  for (size_t d = 0; d < shape->size(); ++d) {
-    bool known = (*shape)[d] && (*repeats)[d];
-    result.push_back(known ? NormalForm((*shape)[d] * (*repeats)[d]) : Expr());
+  for (size_t d = 0; d < shape.size(); ++d) {
+    bool known = shape[d] && (*repeats)[d];
+    result.push_back(known ? NormalForm(shape[d] * (*repeats)[d]) : Expr());
   }
   return result;
 }
 
-SymbolicShape Padded(const SymbolicOperands& operands) {
-  const Dims* shape = operands.Shape(0);
+SymbolicShape Padded(const Dims& shape, const SymbolicOperands& operands) {
   const Dims* pads = operands.Elements(1);
-  if (!shape || !pads || operands.Has(3) || pads->size() != 2 * shape->size()) return std::nullopt;
+  if (!pads || operands.Has(3) || pads->size() != 2 * shape.size()) return std::nullopt;
   Dims result;
-  for (size_t d = 0; d < shape->size(); ++d) {
+  for (size_t d = 0; d < shape.size(); ++d) {
     const Expr& before = (*pads)[d];
-    const Expr& after = (*pads)[d + shape->size()];
-    bool known = (*shape)[d] && before && after;
-    result.push_back(known ? NormalForm((*shape)[d] + before + after) : Expr());
+    const Expr& after = (*pads)[d + shape.size()];
+    bool known = shape[d] && before && after;
+    result.push_back(known ? NormalForm(shape[d] + before + after) : Expr());
   }
   return result;
 }
@@ -346,17 +311,11 @@ SymbolicShape Counting(const SymbolicOperands& operands) {
   return Dims{NormalForm(MaxOf(CeilDivide(span, Expr(*step)), Expr(0)))};
 }
 
-SymbolicShape DimensionVector(const SymbolicOperands& operands) {
-  const Dims* shape = operands.Shape(0);
-  if (!shape) return std::nullopt;
-  auto rank = static_cast<int64_t>(shape->size());
+SymbolicShape DimensionVector(const Dims& shape, const SymbolicOperands& operands) {
+  auto rank = static_cast<int64_t>(shape.size());
   auto clamped = [&](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank); };
   int64_t begin = clamped(operands.node.Int("start", 0));
   return Dims{Expr(std::max<int64_t>(0, clamped(operands.node.Int("end", rank)) - begin))};
-}
-
-SymbolicShape Scalar(const SymbolicOperands&) {
-  return Dims{};
 }
 
 // Returns the output extent of one spatial dimension of a convolution or pool.
@@ -378,39 +337,35 @@ Expr WindowedDim(const Expr& extent, const Node& node, size_t dim, int64_t kerne
   return NormalForm(FloorDivide(room, Expr(stride)) + Expr(1));
 }
 
-SymbolicShape Windowed(const SymbolicOperands& operands) {
-  const Dims* shape = operands.Shape(0);
-  if (!shape || shape->size() < 3) return std::nullopt;
+SymbolicShape Windowed(const Dims& shape, const SymbolicOperands& operands) {
+  if (shape.size() < 3) return std::nullopt;
   bool is_conv = IsConvolution(operands.node.op);
   const Dims* weight = is_conv ? operands.Shape(1) : nullptr;
-  if (is_conv && (!weight || weight->size() != shape->size())) return std::nullopt;
+  if (is_conv && (!weight || weight->size() != shape.size())) return std::nullopt;
   std::vector<int64_t> kernel = operands.node.Ints("kernel_shape");
-  Dims result = {(*shape)[0], is_conv ? (*weight)[0] : (*shape)[1]};
-  for (size_t d = 2; d < shape->size(); ++d) {
+  Dims result = {shape[0], is_conv ? (*weight)[0] : shape[1]};
+  for (size_t d = 2; d < shape.size(); ++d) {
     std::optional<int64_t> taps = is_conv ? NumberOf((*weight)[d]) : std::nullopt;
     if (!taps && d - 2 < kernel.size()) taps = kernel[d - 2];
-    result.push_back(taps ? WindowedDim((*shape)[d], operands.node, d - 2, *taps) : Expr());
+    result.push_back(taps ? WindowedDim(shape[d], operands.node, d - 2, *taps) : Expr());
   }
   return result;
 }
 
 // Returns the shape of a ConvTranspose, whose weight is [C, M/group, k...].
-SymbolicShape WindowedBack(const SymbolicOperands& operands) {
-  const Dims* shape = operands.Shape(0);
+SymbolicShape WindowedBack(const Dims& shape, const SymbolicOperands& operands) {
   const Dims* weight = operands.Shape(1);
-  if (!shape || shape->size() < 3 || !weight || weight->size() != shape->size()) {
-    return std::nullopt;
-  }
+  if (shape.size() < 3 || !weight || weight->size() != shape.size()) return std::nullopt;
   const Node& node = operands.node;
-  size_t dims = shape->size() - 2;
+  size_t dims = shape.size() - 2;
   auto entry = [&](const char* key, size_t at, int64_t fallback) {
     std::vector<int64_t> list = node.Ints(key);
     return at < list.size() ? list[at] : fallback;
   };
   std::optional<int64_t> channels = NumberOf((*weight)[1]);
-  Dims result = {(*shape)[0], channels ? Expr(*channels * node.Int("group", 1)) : Expr()};
+  Dims result = {shape[0], channels ? Expr(*channels * node.Int("group", 1)) : Expr()};
   for (size_t d = 0; d < dims; ++d) {
-    const Expr& extent = (*shape)[2 + d];
+    const Expr& extent = shape[2 + d];
     std::optional<int64_t> taps = NumberOf((*weight)[2 + d]);
     Expr strided = extent ? extent * Expr(entry("strides", d, 1)) : Expr();
     if (node.attributes.contains("output_shape")) {
@@ -429,26 +384,24 @@ SymbolicShape WindowedBack(const SymbolicOperands& operands) {
   return result;
 }
 
-SymbolicShape PooledWhole(const SymbolicOperands& operands) {
-  SymbolicShape shape = SameAsFirst(operands);
-  for (size_t d = 2; shape && d < shape->size(); ++d) (*shape)[d] = Expr(1);
-  return shape;
+SymbolicShape PooledWhole(const Dims& shape, const SymbolicOperands&) {
+  Dims result = shape;
+  for (size_t d = 2; d < result.size(); ++d) result[d] = Expr(1);
+  return result;
 }
 
-SymbolicShape Resized(const SymbolicOperands& operands) {
-  const Dims* shape = operands.Shape(0);
-  if (!shape || operands.node.attributes.contains("axes")) return std::nullopt;
+SymbolicShape Resized(const Dims& shape, const SymbolicOperands& operands) {
+  if (operands.node.attributes.contains("axes")) return std::nullopt;
   if (operands.Has(3)) return FromTarget(operands, 3);
-  return Dims(shape->size());
+  return Dims(shape.size());
 }
 
 // Returns the queries' shape with the values' last dimension, times the ratio of heads if the heads
 // are packed into it.
-SymbolicShape Attended(const SymbolicOperands& operands) {
-  const Dims* queries = operands.Shape(0);
+SymbolicShape Attended(const Dims& queries, const SymbolicOperands& operands) {
   const Dims* values = operands.Shape(2);
-  if (!queries || !values || queries->size() != values->size()) return std::nullopt;
-  Dims result = *queries;
+  if (!values || queries.size() != values->size()) return std::nullopt;
+  Dims result = queries;
   result.back() = values->back();
   if (result.size() != 3) return result;
   std::optional<int64_t> width = NumberOf(values->back());
@@ -459,9 +412,10 @@ SymbolicShape Attended(const SymbolicOperands& operands) {
   return result;
 }
 
+// A rule for operators whose results are unknown without the first operand's shape.
 struct ShapeRule {
   OpKind op;
-  SymbolicShape (*apply)(const SymbolicOperands& operands);
+  SymbolicShape (*apply)(const Dims& first, const SymbolicOperands& operands);
 };
 
 // clang-format off
@@ -472,7 +426,6 @@ constexpr ShapeRule kRules[] = {
     {OpKind::kAveragePool, Windowed},
     {OpKind::kBatchNormalization, SameAsFirst},
     {OpKind::kConcat, Concatenated},
-    {OpKind::kConstantOfShape, Filled},
     {OpKind::kConv, Windowed},
     {OpKind::kConvInteger, Windowed},
     {OpKind::kConvTranspose, WindowedBack},
@@ -482,7 +435,6 @@ constexpr ShapeRule kRules[] = {
     {OpKind::kExpand, Expanded},
     {OpKind::kFlatten, Flattened},
     {OpKind::kGather, Gathered},
-    {OpKind::kGatherElements, SameAsSecond},
     {OpKind::kGemm, MultipliedMatrices},
     {OpKind::kGlobalAveragePool, PooledWhole},
     {OpKind::kGlobalLpPool, PooledWhole},
@@ -502,7 +454,6 @@ constexpr ShapeRule kRules[] = {
     {OpKind::kPad, Padded},
     {OpKind::kQuantizeLinear, SameAsFirst},
     {OpKind::kRMSNormalization, SameAsFirst},
-    {OpKind::kRange, Counting},
     {OpKind::kReduceL1, Reduced},
     {OpKind::kReduceL2, Reduced},
     {OpKind::kReduceLogSum, Reduced},
@@ -513,13 +464,11 @@ constexpr ShapeRule kRules[] = {
     {OpKind::kReduceProd, Reduced},
     {OpKind::kReduceSum, Reduced},
     {OpKind::kReduceSumSquare, Reduced},
-    {OpKind::kReshape, Reshaped},
     {OpKind::kResize, Resized},
     {OpKind::kRotaryEmbedding, SameAsFirst},
     {OpKind::kScatterElements, SameAsFirst},
     {OpKind::kScatterND, SameAsFirst},
     {OpKind::kShape, DimensionVector},
-    {OpKind::kSize, Scalar},
     {OpKind::kSlice, Sliced},
     {OpKind::kSoftmax, SameAsFirst},
     {OpKind::kSqueeze, Squeezed},
@@ -579,13 +528,21 @@ std::vector<SymbolicShape> RecurrenceShapes(const SymbolicOperands& operands) {
 
 std::vector<SymbolicShape> SymbolicOutputShapes(const SymbolicOperands& operands) {
   OpKind op = operands.node.op;
+  const Dims* first = operands.Shape(0);
   if (op == OpKind::kSplit) return SplitShapes(operands);
   if (op == OpKind::kLSTM || op == OpKind::kGRU || op == OpKind::kRNN) {
     return RecurrenceShapes(operands);
   }
-  auto row = std::find_if(std::begin(kRules), std::end(kRules),
-                          [&](const ShapeRule& rule) { return rule.op == op; });
-  if (row != std::end(kRules)) return {row->apply(operands)};
+  if (op == OpKind::kConstantOfShape) return {FromTarget(operands, 0)};
+  if (op == OpKind::kRange) return {Counting(operands)};
+  if (op == OpKind::kReshape) return {Reshaped(operands)};
+  if (op == OpKind::kSize) return {Dims{}};
+  if (op == OpKind::kGatherElements) {
+    const Dims* indices = operands.Shape(1);
+    return {indices ? SymbolicShape(*indices) : std::nullopt};
+  }
+  const auto* row = std::ranges::find(kRules, op, &ShapeRule::op);
+  if (row != std::end(kRules)) return {first ? row->apply(*first, operands) : std::nullopt};
   if (FormOf(op) == OpForm::kElementwise) return {BroadcastAll(operands)};
   return {};
 }

@@ -11,10 +11,6 @@ namespace {
 
 using Elements = std::optional<std::vector<Expr>>;
 
-Expr Negated(const Expr& x) {
-  return Expr(0) - x;
-}
-
 // Truncation is the floor where both are known not to be negative.
 Expr Divided(const Expr& a, const Expr& b) {
   return Holds(a >= Expr(0)) && Holds(b >= Expr(1)) ? FloorDivide(a, b) : Expr();
@@ -27,9 +23,6 @@ Expr Remainder(const Expr& a, const Expr& b) {
 Expr Sum(const Expr& a, const Expr& b) {
   return a + b;
 }
-Expr Difference(const Expr& a, const Expr& b) {
-  return a - b;
-}
 Expr ProductOfTwo(const Expr& a, const Expr& b) {
   return a * b;
 }
@@ -40,21 +33,6 @@ Expr Settled(const Expr& condition) {
   if (IsConstant(known, 1)) return Expr(1);
   return IsConstant(known, 0) ? Expr(0) : Expr();
 }
-Expr IsEqual(const Expr& a, const Expr& b) {
-  return Settled(Make<Eq>(a, b));
-}
-Expr IsLess(const Expr& a, const Expr& b) {
-  return Settled(a < b);
-}
-Expr IsGreater(const Expr& a, const Expr& b) {
-  return Settled(b < a);
-}
-Expr IsAtLeast(const Expr& a, const Expr& b) {
-  return Settled(a >= b);
-}
-Expr IsAtMost(const Expr& a, const Expr& b) {
-  return Settled(b >= a);
-}
 
 struct BinaryRow {
   OpKind op;
@@ -63,17 +41,17 @@ struct BinaryRow {
 
 constexpr BinaryRow kBinary[] = {
     {OpKind::kAdd, Sum},
-    {OpKind::kSub, Difference},
+    {OpKind::kSub, [](const Expr& a, const Expr& b) { return a - b; }},
     {OpKind::kMul, ProductOfTwo},
     {OpKind::kDiv, Divided},
     {OpKind::kMod, Remainder},
     {OpKind::kMin, MinOf},
     {OpKind::kMax, MaxOf},
-    {OpKind::kEqual, IsEqual},
-    {OpKind::kLess, IsLess},
-    {OpKind::kGreater, IsGreater},
-    {OpKind::kGreaterOrEqual, IsAtLeast},
-    {OpKind::kLessOrEqual, IsAtMost},
+    {OpKind::kEqual, [](const Expr& a, const Expr& b) { return Settled(Make<Eq>(a, b)); }},
+    {OpKind::kLess, [](const Expr& a, const Expr& b) { return Settled(a < b); }},
+    {OpKind::kGreater, [](const Expr& a, const Expr& b) { return Settled(b < a); }},
+    {OpKind::kGreaterOrEqual, [](const Expr& a, const Expr& b) { return Settled(a >= b); }},
+    {OpKind::kLessOrEqual, [](const Expr& a, const Expr& b) { return Settled(b >= a); }},
 };
 
 // Element i of an operand of one element or of `count`.
@@ -251,7 +229,7 @@ Elements SymbolicElements(const SymbolicOperands& operands, const std::vector<Ex
     if (op == OpKind::kReduceSum && size == 1) result = Reduced(operands, Sum, 0);
     if (op == OpKind::kNeg) {
       result = *first;
-      for (Expr& element : *result) element = element ? NormalForm(Negated(element)) : Expr();
+      for (Expr& element : *result) element = element ? NormalForm(Expr(0) - element) : Expr();
     }
   }
   return result && result->size() == size ? result : std::nullopt;
