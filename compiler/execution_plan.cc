@@ -5,6 +5,7 @@
 #include <set>
 
 #include "compiler/plan_buffers.h"
+#include "ir/graph/constants.h"
 #include "ir/graph/graph_bodies.h"
 #include "runtime/executor/available_memory.h"
 #include "support/check.h"
@@ -329,9 +330,7 @@ class PlanBuilder {
       if (node_.inputs[1] != kNoValue) {
         before = plan_.Use(scope_, node_.inputs[1]);
       } else {
-        Tensor holds = MakeZeroTensor(kBool, {});
-        SetElementInt(holds, 0, 1);
-        before = plan_.buffers_.AddWeight(holds);
+        before = plan_.buffers_.AddWeight(ScalarTensor(kBool, 1));
       }
       plan_.EmitCopy(before, *loop_.condition);
       if (!stays) results_.push_back({after, *loop_.condition});

@@ -206,13 +206,11 @@ class LayoutAssigner {
 
   void EmitRepack(ValueId from, ValueId to, const std::vector<int>& wanted) {
     bool last = wanted != RowMajorOrder(wanted.size());
-    Node repack;
-    repack.name = graph_.value(to).name + ".repack";
-    repack.op = OpKind::kRepack;
-    repack.inputs = {from};
-    repack.outputs = {to};
-    repack.attributes["to"] = std::string(last ? "channels_last" : "channels_first");
-    Emit(repack);
+    Emit({.name = graph_.value(to).name + ".repack",
+          .op = OpKind::kRepack,
+          .inputs = {from},
+          .outputs = {to},
+          .attributes = {{"to", std::string(last ? "channels_last" : "channels_first")}}});
   }
 
   // Returns whether the node is a Flatten or Reshape of a channels-last [N, C, spatial...] to [N, C

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "graph/ops/op_lowering.h"
+#include "ir/graph/constants.h"
 
 namespace tcc {
 namespace {
@@ -36,15 +37,9 @@ ValueId Swapped(Rewrite& rewrite, ValueId value, std::vector<int64_t> perm) {
   std::vector<int64_t> dims = DimsOf(rewrite, value);
   std::vector<int64_t> shape;
   for (int64_t dim : perm) shape.push_back(dims[dim]);
-  Node node;
-  node.op = OpKind::kTranspose;
-  node.name = rewrite.graph.value(value).name + ".keys";
-  node.inputs = {value};
-  node.outputs = {
-      AddComputed(rewrite.graph, node.name, rewrite.graph.value(value).dtype, ToExprs(shape))};
-  node.attributes["perm"] = perm;
-  rewrite.before.push_back(node);
-  return node.outputs[0];
+  const Value& keys = rewrite.graph.value(value);
+  return rewrite.Emit(OpKind::kTranspose, keys.name + ".keys", {value}, keys.dtype, ToExprs(shape),
+                      {{"perm", perm}});
 }
 
 // Whether one dimension is batch and heads together.
@@ -117,18 +112,10 @@ Scaled KeysOfColumns(Rewrite& rewrite, ValueId columns) {
 ValueId Reshaped(Rewrite& rewrite, ValueId value, const std::vector<int64_t>& shape) {
   if (DimsOf(rewrite, value) == shape) return value;
   Graph& graph = rewrite.graph;
-  Tensor target = MakeZeroTensor(kInt64, {static_cast<int64_t>(shape.size())});
-  for (size_t d = 0; d < shape.size(); ++d) {
-    SetElementInt(target, static_cast<int64_t>(d), shape[d]);
-  }
-  Node node;
-  node.op = OpKind::kReshape;
-  node.name = graph.value(value).name + ".heads";
-  node.inputs = {value, AddConstant(graph, node.name + ".shape", target)};
-  node.outputs = {AddComputed(graph, node.name, graph.value(value).dtype, ToExprs(shape))};
-  node.attributes["allowzero"] = int64_t{0};
-  rewrite.before.push_back(node);
-  return node.outputs[0];
+  std::string name = graph.value(value).name + ".heads";
+  ValueId target = AddConstant(graph, name + ".shape", IntVector(shape));
+  return rewrite.Emit(OpKind::kReshape, name, {value, target}, graph.value(value).dtype,
+                      ToExprs(shape), {{"allowzero", int64_t{0}}});
 }
 
 std::optional<ValueId> WithAllHeads(Rewrite& rewrite, ValueId value, const AttentionHeads& heads) {

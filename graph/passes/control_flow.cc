@@ -5,6 +5,7 @@
 
 #include "graph/passes/edit.h"
 #include "graph/passes/node_writer.h"
+#include "ir/graph/constants.h"
 #include "support/check.h"
 
 namespace tcc {
@@ -80,9 +81,8 @@ class Unroller {
         parts_(PartsOf(loop)),
         operands_(loop.inputs),
         slices_(parts_.scan_outputs) {
-    Tensor holds = MakeZeroTensor(kBool, {});
-    SetElementInt(holds, 0, 1);
-    operands_[1] = NodeWriter(graph, nodes_, loop.name).Constant("condition", holds);
+    operands_[1] =
+        NodeWriter(graph, nodes_, loop.name).Constant("condition", ScalarTensor(kBool, 1));
   }
 
   std::vector<Node> Unroll(int64_t trips) {
@@ -93,9 +93,7 @@ class Unroller {
 
  private:
   static ValueId Number(NodeWriter& writer, int64_t number) {
-    Tensor tensor = MakeZeroTensor(kInt64, {});
-    SetElementInt(tensor, 0, number);
-    return writer.Constant("iteration", tensor);
+    return writer.Constant("iteration", IntScalar(number));
   }
 
   void AddIteration(int64_t t, bool is_last) {
@@ -232,12 +230,7 @@ std::vector<Node> InlineBody(Graph& graph, Graph body, const std::vector<ValueId
   for (size_t i = 0; i < results.size(); ++i) {
     ValueId id = ids[body.outputs[i]];
     if (results[i] == kNoValue || results[i] == id) continue;
-    Node copy;
-    copy.name = graph.value(results[i]).name;
-    copy.op = OpKind::kIdentity;
-    copy.inputs = {id};
-    copy.outputs = {results[i]};
-    nodes.push_back(std::move(copy));
+    NodeWriter(graph, nodes, "").EmitAs(results[i], OpKind::kIdentity, {id});
   }
   return nodes;
 }

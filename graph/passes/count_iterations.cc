@@ -2,7 +2,9 @@
 
 #include "graph/passes/control_flow.h"
 #include "graph/passes/edit.h"
+#include "graph/passes/node_writer.h"
 #include "graph/passes/passes.h"
+#include "ir/graph/constants.h"
 
 namespace tcc {
 namespace {
@@ -59,15 +61,10 @@ void CarryIteration(Graph& graph, Node& loop) {
   Graph& body = loop.bodies[0];
   ValueId iteration = TakeIteration(body);
   InsertAt(body.inputs, 2 + carried, iteration);
-  Tensor one = Counting({});
-  SetElementInt(one, 0, 1);
-  Node next;
-  next.op = OpKind::kAdd;
-  next.inputs = {iteration, AddConstant(body, "one", one)};
-  next.outputs = {AddComputed(body, loop.name + ".next_iteration", kInt64, {})};
-  next.name = body.value(next.outputs[0]).name;
-  InsertAt(body.outputs, 1 + carried, next.outputs[0]);
-  body.nodes.push_back(std::move(next));
+  ValueId one = AddConstant(body, "one", IntScalar(1));
+  ValueId next = AddComputed(body, loop.name + ".next_iteration", kInt64, {});
+  InsertAt(body.outputs, 1 + carried, next);
+  NodeWriter(body, body.nodes, loop.name).EmitAs(next, OpKind::kAdd, {iteration, one});
 }
 
 }  // namespace

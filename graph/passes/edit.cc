@@ -69,11 +69,7 @@ ValueId AddConstant(Graph& graph, const std::string& hint, const Tensor& tensor)
 
 ValueId AddComputed(Graph& graph, const std::string& hint, DType dtype,
                     const std::vector<Expr>& shape) {
-  Value value;
-  value.name = UniqueValueName(graph, hint);
-  value.dtype = dtype;
-  value.shape = shape;
-  return graph.AddValue(std::move(value));
+  return graph.AddValue({.name = UniqueValueName(graph, hint), .dtype = dtype, .shape = shape});
 }
 
 Tensor TransposedTensor(const Tensor& tensor, const std::vector<int64_t>& perm) {

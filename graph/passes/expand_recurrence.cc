@@ -5,6 +5,7 @@
 
 #include "graph/ops/node_lowering.h"
 #include "graph/passes/recurrence_activation.h"
+#include "ir/graph/constants.h"
 #include "ir/graph/graph_bodies.h"
 #include "support/check.h"
 
@@ -296,7 +297,7 @@ class RecurrenceExpander {
 
     ValueId AddInput(const Graph& around, const std::string& name, ValueId operand) {
       const Value& outside = around.value(operand);
-      Value inside{.name = name, .dtype = outside.dtype, .shape = {}, .constant = outside.constant};
+      Value inside{.name = name, .dtype = outside.dtype, .constant = outside.constant};
       if (outside.constant) inside.shape = outside.shape;
       ValueId id = body.AddValue(std::move(inside));
       if (outside.constant) return id;
@@ -306,8 +307,7 @@ class RecurrenceExpander {
     }
     // Adds an operand that is not captured: even a constant stays outside.
     ValueId AddOwnInput(const Graph& around, const std::string& name, ValueId operand) {
-      ValueId id = body.AddValue(
-          {.name = name, .dtype = around.value(operand).dtype, .shape = {}, .constant = {}});
+      ValueId id = body.AddValue({.name = name, .dtype = around.value(operand).dtype});
       operands.push_back(operand);
       body.inputs.push_back(id);
       return id;
@@ -325,11 +325,8 @@ class RecurrenceExpander {
     parts.body.shape_vars = graph().shape_vars;
     for (DType dtype : {kInt64, kBool}) {
       parts.operands.push_back(kNoValue);
-      parts.body.inputs.push_back(
-          parts.body.AddValue({.name = dtype == kBool ? "condition" : "iteration",
-                               .dtype = dtype,
-                               .shape = {},
-                               .constant = {}}));
+      parts.body.inputs.push_back(parts.body.AddValue(
+          {.name = dtype == kBool ? "condition" : "iteration", .dtype = dtype}));
     }
     Cell cell{.activations = std::move(activations)};
     cell.h = parts.AddOwnInput(graph(), "h", InitialState(kInitialH, d));
@@ -358,9 +355,7 @@ class RecurrenceExpander {
       state.h = Where(writer, cell.mask, state.h, cell.h);
       if (state.c != kNoValue) state.c = Where(writer, cell.mask, state.c, cell.c);
     }
-    Tensor holds = MakeZeroTensor(kBool, {});
-    SetElementInt(holds, 0, 1);
-    body.outputs = {writer.Constant("true", holds), state.h};
+    body.outputs = {writer.Constant("true", ScalarTensor(kBool, 1)), state.h};
     if (state.c != kNoValue) body.outputs.push_back(state.c);
     body.outputs.push_back(stacked);
     body.nodes = std::move(nodes);
@@ -381,10 +376,7 @@ class RecurrenceExpander {
     loop.inputs = std::move(parts.operands);
     for (int64_t i = 0; i < carried + 1; ++i) {
       loop.outputs.push_back(writer_.graph().AddValue(
-          {.name = fmt::format("{}/direction{}/result{}", node_.name, d, i),
-           .dtype = dtype_,
-           .shape = {},
-           .constant = {}}));
+          {.name = fmt::format("{}/direction{}/result{}", node_.name, d, i), .dtype = dtype_}));
     }
     loop.name = fmt::format("{}/direction{}", node_.name, d);
     loop.bodies.push_back(std::move(parts.body));

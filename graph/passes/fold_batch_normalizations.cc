@@ -90,17 +90,14 @@ std::vector<Node> ScaleAndShift(Graph& graph, const Node& node, const ChannelSca
   ValueId shift =
       AddConstant(graph, node.name + ".shift", ChannelTensor(out.dtype, shape, affine.shift));
   ValueId scaled = AddComputed(graph, node.name + ".scaled", out.dtype, out.shape);
-  Node mul;
-  mul.name = node.name + ".mul";
-  mul.op = OpKind::kMul;
-  mul.inputs = {node.inputs[0], scale};
-  mul.outputs = {scaled};
-  Node add;
-  add.name = node.name;
-  add.op = OpKind::kAdd;
-  add.inputs = {scaled, shift};
-  add.outputs = {node.outputs[0]};
-  return {mul, add};
+  return {{.name = node.name + ".mul",
+           .op = OpKind::kMul,
+           .inputs = {node.inputs[0], scale},
+           .outputs = {scaled}},
+          {.name = node.name,
+           .op = OpKind::kAdd,
+           .inputs = {scaled, shift},
+           .outputs = {node.outputs[0]}}};
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include "graph/passes/control_flow.h"
 #include "graph/passes/edit.h"
 #include "graph/passes/evaluate.h"
+#include "graph/passes/node_writer.h"
+#include "ir/graph/constants.h"
 #include "support/check.h"
 #include "support/printable.h"
 #include "support/wanted_option.h"
@@ -70,19 +72,8 @@ InferredControlFlow ReplacedBy(std::vector<Node> nodes) {
   return {.stays = false, .pending = std::move(nodes)};
 }
 
-Tensor ScalarTensor(DType dtype, int64_t number) {
-  Tensor tensor = MakeZeroTensor(dtype, {});
-  SetElementInt(tensor, 0, number);
-  return tensor;
-}
-
-Node MakeNode(const std::string& name, OpKind op, std::vector<ValueId> inputs, ValueId output) {
-  Node node;
-  node.name = name;
-  node.op = op;
-  node.inputs = std::move(inputs);
-  node.outputs = {output};
-  return node;
+bool HasOneElement(const Value& value) {
+  return std::ranges::all_of(value.shape, [](const Expr& dim) { return AsConstant(dim) == 1; });
 }
 
 // One node on which shapes are inferred.
@@ -98,7 +89,8 @@ class ControlFlow {
       Graph taken = std::move(node_.bodies[*condition ? 0 : 1]);
       return ReplacedBy(InlineBody(graph_, std::move(taken), captured, node_.outputs));
     }
-    if (!HasOneElement(node_.inputs[0])) return Error("the condition is not one element");
+    if (!HasOneElement(graph_.value(node_.inputs[0])))
+      return Error("the condition is not one element");
     SinkConstants(graph_, node_);
     for (Graph& body : node_.bodies) {
       SetCapturedShapes(body);
@@ -205,11 +197,6 @@ class ControlFlow {
     return status;
   }
 
-  bool HasOneElement(ValueId id) const {
-    const std::vector<Expr>& shape = graph_.value(id).shape;
-    return std::ranges::all_of(shape, [](const Expr& dim) { return AsConstant(dim) == 1; });
-  }
-
   void SetCapturedShapes(Graph& body) const {
     for (size_t i = FirstCaptured(node_), b = FirstCapturedInput(node_); i < node_.inputs.size();
          ++i, ++b) {
@@ -251,9 +238,8 @@ class ControlFlow {
       }
       const Value value = graph_.value(operand);
       ValueId moved = AddComputed(graph_, value.name + ".slices", value.dtype, {});
-      transposes.push_back(
-          MakeNode(graph_.value(moved).name, OpKind::kTranspose, {operand}, moved));
-      transposes.back().attributes["perm"] = perm;
+      NodeWriter(graph_, transposes, value.name)
+          .EmitAs(moved, OpKind::kTranspose, {operand}, {{"perm", perm}});
       node_.inputs[first + i] = moved;
       numbers[i] = 0;
     }
@@ -277,7 +263,7 @@ class ControlFlow {
       extent = value.shape[0];
     }
     for (size_t i = 0; i < 2; ++i) {
-      if (node_.inputs[i] != kNoValue && !HasOneElement(node_.inputs[i])) {
+      if (node_.inputs[i] != kNoValue && !HasOneElement(graph_.value(node_.inputs[i]))) {
         return Error("the {} is not one element", i == 0 ? "trip count" : "condition");
       }
     }
@@ -300,7 +286,7 @@ class ControlFlow {
       node_.outputs.erase(node_.outputs.begin() + static_cast<int64_t>(k - 1));
       node_.attributes["carried"] = node_.Int("carried", 0) - 1;
       if (result == kNoValue) continue;
-      after_.push_back(MakeNode(graph_.value(result).name, OpKind::kIdentity, {initial}, result));
+      NodeWriter(graph_, after_, node_.name).EmitAs(result, OpKind::kIdentity, {initial});
     }
   }
 
@@ -321,11 +307,10 @@ class ControlFlow {
 
   std::vector<Node> InitialValues() {
     std::vector<Node> nodes;
+    NodeWriter writer(graph_, nodes, node_.name);
     for (size_t k = 0; k < PartsOf(node_).carried; ++k) {
       ValueId result = node_.outputs[k];
-      if (result == kNoValue) continue;
-      nodes.push_back(
-          MakeNode(graph_.value(result).name, OpKind::kIdentity, {node_.inputs[2 + k]}, result));
+      if (result != kNoValue) writer.EmitAs(result, OpKind::kIdentity, {node_.inputs[2 + k]});
     }
     return nodes;
   }
@@ -361,10 +346,8 @@ class ControlFlow {
           before.name, ToString(before.dtype), ShapeText(before.shape), ToString(after.dtype),
           ShapeText(after.shape));
     }
-    const Value& condition = body.value(body.outputs[0]);
-    bool one =
-        std::ranges::all_of(condition.shape, [](const Expr& dim) { return AsConstant(dim) == 1; });
-    return one ? OkStatus() : Error("the condition is not one element");
+    if (HasOneElement(body.value(body.outputs[0]))) return OkStatus();
+    return Error("the condition is not one element");
   }
 
   // Drops a condition that holds all the time; one that fails after the first iteration limits the
@@ -378,7 +361,7 @@ class ControlFlow {
     }
     if (after != false || !holds_first || KnownTripCount(graph_, node_) == 1) return false;
     if (node_.inputs[0] != kNoValue && !KnownTripCount(graph_, node_)) return false;
-    node_.inputs[0] = AddConstant(graph_, node_.name + ".trip_count", ScalarTensor(kInt64, 1));
+    node_.inputs[0] = AddConstant(graph_, node_.name + ".trip_count", IntScalar(1));
     return true;
   }
 
@@ -446,8 +429,8 @@ class ControlFlow {
       ValueId slices = AddComputed(graph_, value.name + ".slices", value.dtype, stacked);
       std::vector<int64_t> perm;
       for (int64_t d = 0; d < rank; ++d) perm.push_back(d < axis ? d + 1 : d == axis ? 0 : d);
-      after_.push_back(MakeNode(value.name, OpKind::kTranspose, {slices}, result));
-      after_.back().attributes["perm"] = perm;
+      NodeWriter(graph_, after_, value.name)
+          .EmitAs(result, OpKind::kTranspose, {slices}, {{"perm", perm}});
       node_.outputs[output] = slices;
       axes[scan] = 0;
       return OkStatus();

@@ -11,6 +11,7 @@
 #include "graph/passes/expand_recurrence.h"
 #include "graph/passes/infer_control_flow.h"
 #include "graph/passes/value_dependent.h"
+#include "ir/graph/constants.h"
 #include "support/check.h"
 #include "support/extents.h"
 
@@ -38,27 +39,7 @@ void SetConstants(Graph& graph, const Node& node, const std::vector<Tensor>& res
 // Reads the attribute value, value_int(s) or value_float(s).
 StatusOr<Tensor> ConstantTensor(const Node& node) {
   for (const auto& [key, attribute] : node.attributes) {
-    if (const auto* tensor = std::get_if<Tensor>(&attribute)) return *tensor;
-    if (const auto* number = std::get_if<int64_t>(&attribute)) {
-      Tensor tensor = MakeZeroTensor(kInt64, {});
-      SetElementInt(tensor, 0, *number);
-      return tensor;
-    }
-    if (const auto* number = std::get_if<double>(&attribute)) {
-      Tensor tensor = MakeZeroTensor(kFloat32, {});
-      SetElement(tensor, 0, *number);
-      return tensor;
-    }
-    if (const auto* numbers = std::get_if<std::vector<int64_t>>(&attribute)) {
-      Tensor tensor = MakeZeroTensor(kInt64, {static_cast<int64_t>(numbers->size())});
-      for (size_t i = 0; i < numbers->size(); ++i) SetElementInt(tensor, i, (*numbers)[i]);
-      return tensor;
-    }
-    if (const auto* numbers = std::get_if<std::vector<double>>(&attribute)) {
-      Tensor tensor = MakeZeroTensor(kFloat32, {static_cast<int64_t>(numbers->size())});
-      for (size_t i = 0; i < numbers->size(); ++i) SetElement(tensor, i, (*numbers)[i]);
-      return tensor;
-    }
+    if (std::optional<Tensor> tensor = TensorOf(attribute)) return *std::move(tensor);
   }
   return Unsupported("node '{}' (Constant): has no value of a supported type", node.name);
 }

@@ -1,6 +1,7 @@
 #include "graph/passes/node_writer.h"
 
 #include "graph/passes/edit.h"
+#include "ir/graph/constants.h"
 
 namespace tcc {
 
@@ -19,13 +20,11 @@ ValueId NodeWriter::Emit(OpKind op, const std::vector<ValueId>& inputs,
 
 void NodeWriter::EmitAs(ValueId output, OpKind op, const std::vector<ValueId>& inputs,
                         const Attributes& attributes) {
-  Node node;
-  node.name = graph_.value(output).name;
-  node.op = op;
-  node.inputs = inputs;
-  node.outputs = {output};
-  node.attributes = attributes;
-  nodes_.push_back(std::move(node));
+  nodes_.push_back({.name = graph_.value(output).name,
+                    .op = op,
+                    .inputs = inputs,
+                    .outputs = {output},
+                    .attributes = attributes});
 }
 
 ValueId NodeWriter::Constant(const std::string& role, const Tensor& tensor) {
@@ -33,17 +32,11 @@ ValueId NodeWriter::Constant(const std::string& role, const Tensor& tensor) {
 }
 
 ValueId NodeWriter::Ints(const std::vector<int64_t>& values) {
-  Tensor tensor = MakeZeroTensor(kInt64, {static_cast<int64_t>(values.size())});
-  for (size_t i = 0; i < values.size(); ++i) {
-    SetElementInt(tensor, static_cast<int64_t>(i), values[i]);
-  }
-  return Constant("ints", tensor);
+  return Constant("ints", IntVector(values));
 }
 
 ValueId NodeWriter::Scalar(DType dtype, double value) {
-  Tensor tensor = MakeZeroTensor(dtype, {});
-  SetElement(tensor, 0, value);
-  return Constant("number", tensor);
+  return Constant("number", ScalarTensor(dtype, value));
 }
 
 ValueId NodeWriter::Squeeze(ValueId value, int64_t axis) {

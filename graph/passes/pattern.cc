@@ -100,6 +100,17 @@ double PatternMatch::NumberAt(const Graph& graph, const std::string& name) const
   return ElementAsDouble(*graph.ConstantOf(values.at(name)), 0);
 }
 
+ValueId Rewrite::Emit(OpKind op, const std::string& name, std::vector<ValueId> inputs, DType dtype,
+                      const std::vector<Expr>& shape, std::map<std::string, Attribute> attributes) {
+  ValueId result = AddComputed(graph, name, dtype, shape);
+  before.push_back({.name = name,
+                    .op = op,
+                    .inputs = std::move(inputs),
+                    .outputs = {result},
+                    .attributes = std::move(attributes)});
+  return result;
+}
+
 PatternMatcher::PatternMatcher(const Graph& graph)
     : graph_(graph), uses_(UsesOf(graph)), producers_(ProducersOf(graph)) {}
 

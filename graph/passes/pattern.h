@@ -88,6 +88,9 @@ struct Rewrite {
   const Node& NodeAt(const std::string& name) const { return match.NodeAt(graph, name); }
   double NumberAt(const std::string& name) const { return match.NumberAt(graph, name); }
   const std::vector<Expr>& ShapeOf(ValueId id) const { return graph.value(id).shape; }
+  // Adds a node before the new one. Returns its result, which is named like the node.
+  ValueId Emit(OpKind op, const std::string& name, std::vector<ValueId> inputs, DType dtype,
+               const std::vector<Expr>& shape, std::map<std::string, Attribute> attributes = {});
 };
 
 struct RewriteRule {

@@ -4,6 +4,7 @@
 #include "graph/ops/node_lowering.h"
 #include "graph/passes/edit.h"
 #include "graph/passes/passes.h"
+#include "ir/graph/constants.h"
 
 namespace tcc {
 namespace {
@@ -20,12 +21,7 @@ bool KeepsOrder(const Node& node, size_t rank) {
 // Returns whether the input is a constant whose elements are all `number`.
 bool IsAll(const Graph& graph, const Node& node, size_t input, double number) {
   const Tensor* tensor = Has(node, input) ? graph.ConstantOf(node.inputs[input]) : nullptr;
-  if (!tensor || tensor->dtype.is_storage_only()) return false;
-  int64_t count = ElementCount(tensor->shape).value_or(0);
-  for (int64_t i = 0; i < count; ++i) {
-    if (ElementAsDouble(*tensor, i) != number) return false;
-  }
-  return true;
+  return tensor && !tensor->dtype.is_storage_only() && HoldsOnly(*tensor, number);
 }
 
 // An operator whose result is one operand if another one is a constant, all of one number.

@@ -4,6 +4,7 @@
 #include "graph/ops/node_lowering.h"
 #include "graph/passes/attention_operands.h"
 #include "graph/passes/passes.h"
+#include "ir/graph/constants.h"
 
 namespace tcc {
 namespace {
@@ -136,13 +137,8 @@ class AttentionWriter {
 
   ValueId EmitMask(OpKind op, const std::string& name, const std::vector<ValueId>& inputs,
                    DType type, const std::vector<int64_t>& shape) {
-    Node node;
-    node.op = op;
-    node.name = graph_.value(rewrite_.match.result).name + name;
-    node.inputs = inputs;
-    node.outputs = {AddComputed(graph_, node.name, type, ToExprs(shape))};
-    rewrite_.before.push_back(node);
-    return node.outputs[0];
+    return rewrite_.Emit(op, graph_.value(rewrite_.match.result).name + name, inputs, type,
+                         ToExprs(shape));
   }
 
   // mask_: what was matched as such, as one operand; false if it cannot be.
@@ -230,14 +226,13 @@ std::optional<Node> OfThreeDims(Rewrite& rewrite) {
   std::optional<Node> node = writer.Write();
   std::optional<std::vector<int64_t>> shape = StaticShape(graph.value(rewrite.match.result));
   if (!node || writer.Rank() != 3 || !shape) return std::nullopt;
-  node->name = graph.value(rewrite.match.result).name + ".attention";
-  node->outputs = {AddComputed(graph, node->name, graph.value(rewrite.match.result).dtype,
-                               ToExprs(writer.OutputShape()))};
-  rewrite.before.push_back(*node);
-  Tensor target = MakeZeroTensor(kInt64, {3});
-  for (int64_t d = 0; d < 3; ++d) SetElementInt(target, d, (*shape)[d]);
+  std::string name = graph.value(rewrite.match.result).name + ".attention";
+  ValueId heads =
+      rewrite.Emit(OpKind::kAttention, name, node->inputs, graph.value(rewrite.match.result).dtype,
+                   ToExprs(writer.OutputShape()), node->attributes);
   Node view;
-  view.inputs = {node->outputs[0], AddConstant(graph, node->name + ".shape", target)};
+  view.inputs = {
+      heads, AddConstant(graph, name + ".shape", IntVector({shape->begin(), shape->begin() + 3}))};
   view.attributes["allowzero"] = int64_t{0};
   return view;
 }

@@ -3,6 +3,7 @@
 #include "graph/passes/edit.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/pattern.h"
+#include "ir/graph/constants.h"
 
 namespace tcc {
 namespace {
@@ -40,12 +41,9 @@ std::optional<Node> ReshapeTo(Rewrite& rewrite, ValueId x) {
   std::optional<std::vector<int64_t>> shape = StaticShape(graph.value(rewrite.match.result));
   // A dimension of 0 says something else in a Reshape.
   if (!shape || std::ranges::count(*shape, 0) > 0) return std::nullopt;
-  Tensor target = MakeZeroTensor(kInt64, {static_cast<int64_t>(shape->size())});
-  for (size_t d = 0; d < shape->size(); ++d) {
-    SetElementInt(target, static_cast<int64_t>(d), (*shape)[d]);
-  }
   Node node;
-  node.inputs = {x, AddConstant(graph, graph.value(rewrite.match.result).name + ".shape", target)};
+  node.inputs = {
+      x, AddConstant(graph, graph.value(rewrite.match.result).name + ".shape", IntVector(*shape))};
   node.attributes["allowzero"] = int64_t{0};
   return node;
 }
@@ -74,17 +72,13 @@ std::optional<Node> SliceThenReshape(Rewrite& rewrite) {
 
   std::string name = graph.value(rewrite.match.result).name + ".slice";
   auto number = [&](const char* what, int64_t value) {
-    Tensor tensor = MakeZeroTensor(kInt64, {1});
-    SetElementInt(tensor, 0, value);
-    return AddConstant(graph, name + what, tensor);
+    return AddConstant(graph, name + what, IntVector({value}));
   };
-  Node slice;
-  slice.op = OpKind::kSlice;
-  slice.name = name;
-  slice.inputs = {data, number(".from", from), number(".to", from + 1), number(".axis", axis)};
-  slice.outputs = {AddComputed(graph, name, graph.value(data).dtype, ToExprs(*shape))};
-  rewrite.before.push_back(slice);
-  return ReshapeTo(rewrite, slice.outputs[0]);
+  ValueId slice =
+      rewrite.Emit(OpKind::kSlice, name,
+                   {data, number(".from", from), number(".to", from + 1), number(".axis", axis)},
+                   graph.value(data).dtype, ToExprs(*shape));
+  return ReshapeTo(rewrite, slice);
 }
 
 // clang-format off

@@ -3,6 +3,7 @@
 
 #include "graph/passes/edit.h"
 #include "graph/passes/passes.h"
+#include "ir/graph/constants.h"
 #include "support/storage_types.h"
 
 namespace tcc {
@@ -128,11 +129,7 @@ class Rewriter {
                    AddConstant(graph_, name + ".scales", Spread(weight, weight.scales, 0))};
     Tensor zeros = Spread(weight, weight.zeros.value_or(MakeZeroTensor(weight.numbers.dtype, {1})),
                           Middle(weight));
-    bool has_zeros = false;
-    for (int64_t i = 0; i < CountOf(zeros); ++i) {
-      has_zeros = has_zeros || ElementAsDouble(zeros, i) != 0;
-    }
-    if (has_zeros) node.inputs.push_back(AddConstant(graph_, name + ".zeros", zeros));
+    if (!HoldsOnly(zeros, 0)) node.inputs.push_back(AddConstant(graph_, name + ".zeros", zeros));
   }
 
   // Returns the number that is subtracted from each to make it signed.

@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "graph/passes/edit.h"
 #include "graph/passes/passes.h"
+#include "ir/graph/constants.h"
 
 namespace tcc {
 namespace {
@@ -31,13 +33,6 @@ bool IsByte(const Graph& graph, ValueId id) {
 
 int64_t CountOf(const Tensor& tensor) {
   return ElementCount(tensor.shape).value();
-}
-
-bool HoldsOnly(const Tensor& tensor, double number) {
-  for (int64_t i = 0; i < CountOf(tensor); ++i) {
-    if (ElementAsDouble(tensor, i) != number) return false;
-  }
-  return true;
 }
 
 // Returns the bytes that node `producer` makes an f32 of by constant scales and zero points.
@@ -330,19 +325,16 @@ class Rewriter {
     ValueId bias = product.bias;
     std::vector<Expr> shape = graph_.value(bias).shape;
     if (step != 1) {
-      Tensor divisor = MakeZeroTensor(kFloat32, {});
-      SetElement(divisor, 0, step);
       bias = Append(node, "steps", OpKind::kDiv,
-                    {bias, AddConstant(graph_, node.name + ".step", divisor)}, shape);
+                    {bias, AddConstant(graph_, node.name + ".step", ScalarTensor(kFloat32, step))},
+                    shape);
     }
     if (product.trailing == 0) return bias;
-    Tensor axes = MakeZeroTensor(kInt64, {static_cast<int64_t>(product.trailing)});
-    for (size_t d = 0; d < product.trailing; ++d) {
-      SetElementInt(axes, static_cast<int64_t>(d), static_cast<int64_t>(d) + 1);
-      shape.emplace_back(1);
-    }
+    std::vector<int64_t> axes(product.trailing);
+    std::iota(axes.begin(), axes.end(), 1);
+    shape.resize(shape.size() + axes.size(), Expr(1));
     return Append(node, "bias", OpKind::kUnsqueeze,
-                  {bias, AddConstant(graph_, node.name + ".axes", axes)}, shape);
+                  {bias, AddConstant(graph_, node.name + ".axes", IntVector(axes))}, shape);
   }
 
   // Appends a node of the type f32. Returns its result.
@@ -361,8 +353,7 @@ class Rewriter {
     nodes_.push_back({.name = node.name + "." + std::string(ToString(op)),
                       .op = op,
                       .inputs = std::move(inputs),
-                      .outputs = node.outputs,
-                      .attributes = {}});
+                      .outputs = node.outputs});
   }
 
   Graph& graph_;

@@ -4,6 +4,7 @@
 #include "graph/passes/edit.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/pattern.h"
+#include "ir/graph/constants.h"
 
 namespace tcc {
 namespace {
@@ -76,11 +77,7 @@ bool HalvesAreEqual(const Graph& graph, const std::vector<int>& producers, Value
 }
 
 ValueId IntConstant(Graph& graph, const std::string& name, const std::vector<int64_t>& numbers) {
-  Tensor tensor = MakeZeroTensor(kInt64, {static_cast<int64_t>(numbers.size())});
-  for (size_t i = 0; i < numbers.size(); ++i) {
-    SetElementInt(tensor, static_cast<int64_t>(i), numbers[i]);
-  }
-  return AddConstant(graph, name, tensor);
+  return AddConstant(graph, name, IntVector(numbers));
 }
 
 // The first half of a table [.., 1, S, D] under `shape`: two nodes before the rewritten one.
@@ -89,22 +86,14 @@ ValueId HalfTable(Rewrite& rewrite, ValueId table, const std::vector<int64_t>& s
   std::string name = graph.value(table).name + ".half";
   std::vector<Expr> sliced = graph.value(table).shape;
   sliced.back() = Expr(shape.back());
-  Node slice;
-  slice.op = OpKind::kSlice;
-  slice.name = name;
-  slice.inputs = {table, IntConstant(graph, name + ".from", {0}),
-                  IntConstant(graph, name + ".to", {shape.back()}),
-                  IntConstant(graph, name + ".axis", {-1})};
-  slice.outputs = {AddComputed(graph, name, graph.value(table).dtype, sliced)};
-  Node rows;
-  rows.op = OpKind::kReshape;
-  rows.name = name + ".rows";
-  rows.inputs = {slice.outputs[0], IntConstant(graph, name + ".shape", shape)};
-  rows.outputs = {AddComputed(graph, rows.name, graph.value(table).dtype, ToExprs(shape))};
-  rows.attributes["allowzero"] = int64_t{0};
-  rewrite.before.push_back(slice);
-  rewrite.before.push_back(rows);
-  return rows.outputs[0];
+  DType dtype = graph.value(table).dtype;
+  std::vector<ValueId> inputs = {table, IntConstant(graph, name + ".from", {0}),
+                                 IntConstant(graph, name + ".to", {shape.back()}),
+                                 IntConstant(graph, name + ".axis", {-1})};
+  ValueId slice = rewrite.Emit(OpKind::kSlice, name, inputs, dtype, sliced);
+  return rewrite.Emit(OpKind::kReshape, name + ".rows",
+                      {slice, IntConstant(graph, name + ".shape", shape)}, dtype, ToExprs(shape),
+                      {{"allowzero", int64_t{0}}});
 }
 
 // x: [B, heads, S, D], tables of one row for each position, the same for every head and batch.

@@ -6,20 +6,13 @@
 #include <numeric>
 
 #include "graph/ops/node_lowering.h"
+#include "ir/graph/constants.h"
 #include "support/check.h"
 
 namespace tcc {
 namespace {
 
 using Places = std::vector<int64_t>;
-
-Tensor ListOf(const Places& values) {
-  Tensor tensor = MakeZeroTensor(kInt64, {static_cast<int64_t>(values.size())});
-  for (size_t i = 0; i < values.size(); ++i) {
-    SetElementInt(tensor, static_cast<int64_t>(i), values[i]);
-  }
-  return tensor;
-}
 
 // A tensor as its slices along an axis; without one, as the list of its elements.
 struct Slices {
@@ -169,8 +162,8 @@ StatusOr<std::vector<Tensor>> Unique(const NodeLowering& node, const Tensor& ten
     counts.push_back(static_cast<int64_t>(groups[g].size()));
     for (int64_t place : groups[g]) inverse[place] = static_cast<int64_t>(g);
   }
-  return std::vector<Tensor>{Picked(tensor, slices, first), ListOf(first), ListOf(inverse),
-                             ListOf(counts)};
+  return std::vector<Tensor>{Picked(tensor, slices, first), IntVector(first), IntVector(inverse),
+                             IntVector(counts)};
 }
 
 }  // namespace

@@ -216,8 +216,8 @@ struct Value {
   DType dtype;
   // The extents: constants, or formulas over Shape variables. The importer sets them for inputs and
   // constants, and for outputs where the model states them; shape inference sets the others.
-  std::vector<Expr> shape;
-  std::optional<Tensor> constant;  // an initializer or a folded constant
+  std::vector<Expr> shape = {};
+  std::optional<Tensor> constant = {};  // an initializer or a folded constant
 };
 
 struct Node;
@@ -239,9 +239,9 @@ struct Graph {
 struct Node {
   std::string name;  // for messages; not empty
   OpKind op;
-  std::vector<ValueId> inputs;  // kNoValue for an optional one that is absent
-  std::vector<ValueId> outputs;
-  std::map<std::string, Attribute> attributes;  // ordered: dumps and hashes must not vary
+  std::vector<ValueId> inputs = {};  // kNoValue for an optional one that is absent
+  std::vector<ValueId> outputs = {};
+  std::map<std::string, Attribute> attributes = {};  // ordered: dumps and hashes must not vary
   DataLayout layout = DataLayout::kChannelsFirst;
   // The bodies of Loop and If. A body sees no value of the enclosing graph: values that it uses are
   // operands of the node (or its own copies of constants).

@@ -130,7 +130,7 @@ class GraphParser {
     TCC_ASSIGN_OR_RETURN(std::string op, Name());
     std::optional<OpKind> kind = FindOpKind(op);
     if (!kind) return Error("an operator");
-    Node node{.name = {}, .op = *kind, .inputs = {}, .outputs = {}, .attributes = {}};
+    Node node{.name = {}, .op = *kind};
     TCC_RETURN_IF_ERROR(Expect("("));
     if (!At(")")) {
       TCC_ASSIGN_OR_RETURN(node.inputs, Uses());
@@ -306,7 +306,7 @@ class GraphParser {
   }
 
   StatusOr<ValueId> Define(const std::string& name) {
-    ValueId id = graph_.AddValue({.name = name, .dtype = {}, .shape = {}, .constant = {}});
+    ValueId id = graph_.AddValue({.name = name, .dtype = {}});
     if (!ids_.emplace(name, id).second) return InvalidInput("two values are named '{}'", name);
     return id;
   }

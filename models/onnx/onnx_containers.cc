@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/graph/constants.h"
 #include "ir/text/printer.h"
 #include "models/onnx/onnx_attributes.h"
 #include "support/check.h"
@@ -12,14 +13,6 @@ namespace {
 
 // The most elements of one sequence: each becomes a stage or an operand of a kernel.
 constexpr int64_t kMaxElements = 4096;
-
-Tensor IntTensor(const std::vector<int64_t>& shape, const std::vector<int64_t>& values) {
-  Tensor tensor = MakeZeroTensor(kInt64, shape);
-  for (size_t i = 0; i < values.size(); ++i) {
-    SetElementInt(tensor, static_cast<int64_t>(i), values[i]);
-  }
-  return tensor;
-}
 
 // The import of one node.
 class ContainerImporter {
@@ -51,9 +44,8 @@ class ContainerImporter {
   }
 
   Status OptionalHasElement() {
-    Tensor result = MakeZeroTensor(kBool, {});
-    SetElementInt(result, 0, operands_.empty() || operands_[0].is_nothing() ? 0 : 1);
-    importer_.DefineConstant(proto_.output(0), std::move(result));
+    bool has_element = !operands_.empty() && !operands_[0].is_nothing();
+    importer_.DefineConstant(proto_.output(0), ScalarTensor(kBool, has_element));
     return OkStatus();
   }
 
@@ -73,7 +65,7 @@ class ContainerImporter {
   }
 
   Status SequenceLength() {
-    importer_.DefineConstant(proto_.output(0), IntTensor({}, {Count()}));
+    importer_.DefineConstant(proto_.output(0), IntScalar(Count()));
     return OkStatus();
   }
 
@@ -121,8 +113,7 @@ class ContainerImporter {
     std::vector<ValueId> parts;
     if (!extents.empty()) {
       TCC_RETURN_IF_ERROR(importer_.CountNodes(1));
-      auto count = static_cast<int64_t>(extents.size());
-      Node node = NewNode(OpKind::kSplit, {data, Constant(IntTensor({count}, extents))});
+      Node node = NewNode(OpKind::kSplit, {data, Constant(IntVector(extents))});
       node.attributes = {{"axis", Int("axis")}};
       parts = importer_.Emit(std::move(node), std::vector<DType>(extents.size(), TypeOf(data)));
     }
@@ -262,7 +253,7 @@ class ContainerImporter {
   StatusOr<std::vector<ValueId>> WithAxes(OpKind op, const std::vector<ValueId>& ids,
                                           int64_t axis) {
     TCC_RETURN_IF_ERROR(importer_.CountNodes(static_cast<int64_t>(ids.size())));
-    ValueId axes = Constant(IntTensor({1}, {axis}));
+    ValueId axes = Constant(IntVector({axis}));
     std::vector<ValueId> results;
     for (ValueId id : ids) {
       results.push_back(importer_.Emit(NewNode(op, {id, axes}), {TypeOf(id)})[0]);
@@ -273,9 +264,7 @@ class ContainerImporter {
   Node NewNode(OpKind op, std::vector<ValueId> inputs) {
     return {.name = importer_.FreshNodeName(importer_.prefix() + NodeName(proto_)),
             .op = op,
-            .inputs = std::move(inputs),
-            .outputs = {},
-            .attributes = {}};
+            .inputs = std::move(inputs)};
   }
 
   ValueId Constant(Tensor tensor) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ir/graph/constants.h"
 #include "models/onnx/onnx_attributes.h"
 
 namespace tcc {
@@ -27,23 +28,16 @@ std::optional<bool> KnownBool(const ValueFacts& facts) {
   return facts.constant->bytes[0] != 0;
 }
 
-Tensor TrueTensor() {
-  Tensor tensor = MakeZeroTensor(kBool, {});
-  SetElementInt(tensor, 0, 1);
-  return tensor;
-}
-
 // Adds a graph input that has no name in the model.
 ValueId AddInput(OnnxGraphImporter& importer, const std::string& hint, DType dtype) {
-  ValueId id = importer.graph().AddValue(
-      {.name = importer.FreshName(hint), .dtype = dtype, .shape = {}, .constant = {}});
+  ValueId id = importer.graph().AddValue({.name = importer.FreshName(hint), .dtype = dtype});
   importer.graph().inputs.push_back(id);
   return id;
 }
 
 ValueId AddTrue(OnnxGraphImporter& importer) {
   return importer.graph().AddValue(
-      {.name = importer.FreshName("true"), .dtype = kBool, .shape = {}, .constant = TrueTensor()});
+      {.name = importer.FreshName("true"), .dtype = kBool, .constant = ScalarTensor(kBool, 1)});
 }
 
 // Reserves the model's names. Must run before any fresh name is made.
@@ -126,13 +120,7 @@ class ControlFlowImporter {
     return ids;
   }
 
-  Node NewNode(OpKind op) {
-    return {.name = importer_.FreshNodeName(NodeName(proto_)),
-            .op = op,
-            .inputs = {},
-            .outputs = {},
-            .attributes = {}};
-  }
+  Node NewNode(OpKind op) { return {.name = importer_.FreshNodeName(NodeName(proto_)), .op = op}; }
 
   Status DefineResults(Node node, const std::vector<DType>& types) {
     if (static_cast<size_t>(proto_.output_size()) > types.size()) {

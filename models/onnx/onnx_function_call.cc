@@ -143,11 +143,8 @@ ValueId OnnxGraphImporter::CopyAs(const std::string& name, ValueId id) {
   if (copy.constant) return graph_.AddValue(std::move(copy));
   copy.shape.clear();
   ValueId result = graph_.AddValue(std::move(copy));
-  graph_.nodes.push_back({.name = FreshNodeName(name),
-                          .op = OpKind::kIdentity,
-                          .inputs = {id},
-                          .outputs = {result},
-                          .attributes = {}});
+  graph_.nodes.push_back(
+      {.name = FreshNodeName(name), .op = OpKind::kIdentity, .inputs = {id}, .outputs = {result}});
   return result;
 }
 

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "ir/graph/constants.h"
 #include "models/onnx/onnx_attributes.h"
 #include "models/onnx/onnx_bodies.h"
 #include "models/onnx/onnx_containers.h"
@@ -118,26 +119,6 @@ constexpr int64_t kMaxElements = int64_t{1} << 24;
 // The most inputs of one node: each becomes a stage or an operand of a kernel.
 constexpr int kMaxInputs = 4096;
 
-Tensor TensorOf(const Attribute& value) {
-  if (const auto* tensor = std::get_if<Tensor>(&value)) return *tensor;
-  const auto* ints = std::get_if<std::vector<int64_t>>(&value);
-  const auto* floats = std::get_if<std::vector<double>>(&value);
-  std::vector<int64_t> shape;
-  if (ints) shape = {static_cast<int64_t>(ints->size())};
-  if (floats) shape = {static_cast<int64_t>(floats->size())};
-  bool is_integer = ints || std::holds_alternative<int64_t>(value);
-  Tensor tensor = MakeZeroTensor(is_integer ? kInt64 : kFloat32, shape);
-  for (size_t i = 0; ints && i < ints->size(); ++i) {
-    SetElementInt(tensor, static_cast<int64_t>(i), (*ints)[i]);
-  }
-  for (size_t i = 0; floats && i < floats->size(); ++i) {
-    SetElement(tensor, static_cast<int64_t>(i), (*floats)[i]);
-  }
-  if (const auto* one = std::get_if<int64_t>(&value)) SetElementInt(tensor, 0, *one);
-  if (const auto* one = std::get_if<double>(&value)) SetElement(tensor, 0, *one);
-  return tensor;
-}
-
 bool IsControlFlow(const OnnxOp& op) {
   return op.op == OpKind::kIf || op.op == OpKind::kLoop;
 }
@@ -184,8 +165,7 @@ std::string OnnxGraphImporter::ValueName(const std::string& name) {
 }
 
 ValueId OnnxGraphImporter::Define(const std::string& name, DType dtype) {
-  ValueId id =
-      graph_.AddValue({.name = ValueName(name), .dtype = dtype, .shape = {}, .constant = {}});
+  ValueId id = graph_.AddValue({.name = ValueName(name), .dtype = dtype});
   scope_->values[name] = {.tensor = id};
   return id;
 }
@@ -318,8 +298,7 @@ Status OnnxGraphImporter::CountElements(int64_t count) {
 
 std::vector<ValueId> OnnxGraphImporter::Emit(Node node, const std::vector<DType>& types) {
   for (DType dtype : types) {
-    node.outputs.push_back(graph_.AddValue(
-        {.name = FreshName(node.name), .dtype = dtype, .shape = {}, .constant = {}}));
+    node.outputs.push_back(graph_.AddValue({.name = FreshName(node.name), .dtype = dtype}));
   }
   graph_.nodes.push_back(std::move(node));
   return graph_.nodes.back().outputs;
@@ -357,7 +336,6 @@ Status OnnxGraphImporter::AddOperator(onnxpb::Node& proto, const OnnxOp& op) {
   Node node{.name = FreshNodeName(scope_->prefix + NodeName(proto)),
             .op = op.op,
             .inputs = std::move(inputs),
-            .outputs = {},
             .attributes = std::move(attributes)};
   for (size_t i = 0; i < outputs; ++i) {
     node.outputs.push_back(DefineResult(proto.output(static_cast<int>(i)), i, types[i]));
@@ -384,8 +362,7 @@ void OnnxGraphImporter::AddIdentity(const std::string& node, const std::string& 
     graph_.nodes.push_back({.name = FreshNodeName(prefix() + node),
                             .op = OpKind::kIdentity,
                             .inputs = {input},
-                            .outputs = {copy},
-                            .attributes = {}});
+                            .outputs = {copy}});
   }
 }
 
@@ -393,8 +370,7 @@ void OnnxGraphImporter::AddIdentity(const std::string& node, const std::string& 
 ValueId OnnxGraphImporter::DefineResult(const std::string& name, size_t index, DType dtype) {
   if (!name.empty()) return Define(name, dtype);
   if (index > 0) return kNoValue;
-  return graph_.AddValue(
-      {.name = FreshName("unused"), .dtype = dtype, .shape = {}, .constant = {}});
+  return graph_.AddValue({.name = FreshName("unused"), .dtype = dtype});
 }
 
 StatusOr<std::vector<OnnxValue>> OnnxGraphImporter::Operands(const onnxpb::Node& proto,
@@ -444,7 +420,7 @@ Status OnnxGraphImporter::AddConstant(const onnxpb::Node& proto,
   if (attributes.size() != 1) {
     return InvalidInput("{} has {} values; expected 1", where, attributes.size());
   }
-  DefineConstant(proto.output(0), TensorOf(attributes.begin()->second));
+  DefineConstant(proto.output(0), TensorOf(attributes.begin()->second).value());
   return OkStatus();
 }
 

@@ -1,3 +1,4 @@
+#include "ir/graph/constants.h"
 #include "models/onnx/onnx_normalize.h"
 
 #include "support/check.h"
@@ -17,14 +18,17 @@ bool OnnxNodeContext::HasInput(size_t index) const {
   return index < node.inputs.size() && node.inputs[index] != kNoValue;
 }
 
+ValueId OnnxNodeContext::Input(size_t index) const {
+  return HasInput(index) ? node.inputs[index] : kNoValue;
+}
+
 void OnnxNodeContext::SetInput(size_t index, ValueId id) {
   if (node.inputs.size() <= index) node.inputs.resize(index + 1, kNoValue);
   node.inputs[index] = id;
 }
 
 ValueId OnnxNodeContext::AddValue(const std::string& role, DType dtype) {
-  return graph.AddValue(
-      {.name = fresh_name_(node.name + "/" + role), .dtype = dtype, .shape = {}, .constant = {}});
+  return graph.AddValue({.name = fresh_name_(node.name + "/" + role), .dtype = dtype});
 }
 
 ValueId OnnxNodeContext::AddConstant(const std::string& role, const Tensor& tensor) {
@@ -35,16 +39,15 @@ ValueId OnnxNodeContext::AddConstant(const std::string& role, const Tensor& tens
 }
 
 ValueId OnnxNodeContext::AddInts(const std::string& role, const std::vector<int64_t>& values) {
-  auto count = static_cast<int64_t>(values.size());
-  return AddConstant(role, MakeTensor(kInt64, {count},
-                                      {reinterpret_cast<const uint8_t*>(values.data()),
-                                       values.size() * sizeof(int64_t)}));
+  return AddConstant(role, IntVector(values));
 }
 
 ValueId OnnxNodeContext::AddScalar(const std::string& role, double value) {
-  Tensor tensor = MakeZeroTensor(InputType(0), {});
-  SetElement(tensor, 0, value);
-  return AddConstant(role, tensor);
+  return AddScalar(role, value, InputType(0));
+}
+
+ValueId OnnxNodeContext::AddScalar(const std::string& role, double value, DType dtype) {
+  return AddConstant(role, ScalarTensor(dtype, value));
 }
 
 // Infinities where the type has them, else NaNs.

@@ -28,6 +28,7 @@ class OnnxNodeContext {
   const Tensor* ConstantInput(size_t index) const;
   DType InputType(size_t index) const;
   bool HasInput(size_t index) const;
+  ValueId Input(size_t index) const;  // kNoValue if it is absent
   // Sets an input beyond the end too.
   void SetInput(size_t index, ValueId id);
 
@@ -38,8 +39,9 @@ class OnnxNodeContext {
   // Adds the operand of a non-saturating Cast or QuantizeLinear to f8: a tensor of 2 elements, the
   // results of positive and negative overflow.
   ValueId AddOverflow(DType dtype);
-  // Adds a constant of one element of the first input's type.
+  // Adds a scalar of the first input's type, or of another one.
   ValueId AddScalar(const std::string& role, double value);
+  ValueId AddScalar(const std::string& role, double value, DType dtype);
   // Removes the attribute from the node and returns it; nullopt if it is absent.
   std::optional<std::vector<int64_t>> TakeInts(const std::string& key);
   std::optional<double> TakeFloat(const std::string& key);

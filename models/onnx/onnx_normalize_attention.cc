@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ir/graph/constants.h"
 #include "models/onnx/onnx_known_rank.h"
 #include "models/onnx/onnx_normalize.h"
 
@@ -34,10 +35,6 @@ enum MultiHeadInput : size_t {
   kCacheIndirection
 };
 
-ValueId InputOr(const OnnxNodeContext& context, size_t index) {
-  return context.HasInput(index) ? context.node.inputs[index] : kNoValue;
-}
-
 class AttentionWriter {
  public:
   explicit AttentionWriter(OnnxNodeContext& context)
@@ -62,7 +59,7 @@ class AttentionWriter {
   }
   // Splits x along an axis into equal parts, or parts of these sizes.
   Ids Parts(ValueId x, int64_t axis, size_t count, const std::vector<int64_t>& sizes = {}) {
-    Node node{.name = {}, .op = OpKind::kSplit, .inputs = {x}, .outputs = {}, .attributes = {}};
+    Node node{.name = {}, .op = OpKind::kSplit, .inputs = {x}};
     node.attributes["axis"] = axis;
     if (!sizes.empty()) node.inputs.push_back(context_.AddInts("sizes", sizes));
     for (size_t i = 0; i < count; ++i) {
@@ -93,11 +90,9 @@ class AttentionWriter {
 
   // Returns 0, 1, 2, ... up to, but without, `count`, a list of one number.
   ValueId Positions(ValueId count) {
-    Tensor one = MakeZeroTensor(kInt64, {1});
-    SetElementInt(one, 0, 1);
-    ValueId ones = context_.Emit(OpKind::kConstantOfShape, {count}, {{"value", one}}, kInt64);
-    Tensor axis = MakeZeroTensor(kInt64, {});
-    return context_.Emit(OpKind::kCumSum, {ones, context_.AddConstant("axis", axis)},
+    ValueId ones =
+        context_.Emit(OpKind::kConstantOfShape, {count}, {{"value", IntVector({1})}}, kInt64);
+    return context_.Emit(OpKind::kCumSum, {ones, context_.AddScalar("axis", 0, kInt64)},
                          {{"exclusive", int64_t{1}}, {"reverse", int64_t{0}}}, kInt64);
   }
 
@@ -110,9 +105,8 @@ class AttentionWriter {
     std::optional<size_t> rank = KnownRank(context_.graph, mask);
     if (rank == 1u) return LengthsBias(mask, keys);
     if (rank == 2u || rank == 3u) {
-      Tensor zero = MakeZeroTensor(context_.InputType(input), {});
-      ValueId seen =
-          context_.Emit(OpKind::kGreater, {mask, context_.AddConstant("zero", zero)}, {}, kBool);
+      ValueId zero = context_.AddScalar("zero", 0, context_.InputType(input));
+      ValueId seen = context_.Emit(OpKind::kGreater, {mask, zero}, {}, kBool);
       std::vector<int64_t> axes = {1};
       if (rank == 2u) axes.push_back(2);
       return View(OpKind::kUnsqueeze, BiasWhere(seen), axes);
@@ -252,7 +246,7 @@ Status NormalizeAttentionOfMicrosoft(OnnxNodeContext& context) {
         fmt::format("qkv_hidden_sizes has {} entries; expected 3", sizes.size()));
   }
   Ids inputs = write.Parts(projected, 2, 3, sizes);
-  ValueId past = InputOr(context, kPast);
+  ValueId past = context.Input(kPast);
   ValueId keys = write.Extent(input, 1);
   Ids pasts = {kNoValue, kNoValue};
   if (past != kNoValue) {
@@ -260,7 +254,7 @@ Status NormalizeAttentionOfMicrosoft(OnnxNodeContext& context) {
     for (ValueId& part : pasts) part = write.View(OpKind::kSqueeze, part, {0});
     keys = context.Emit(OpKind::kAdd, {keys, write.Extent(past, 3)}, {}, kInt64);
   }
-  ValueId bias = InputOr(context, kScoreBias);
+  ValueId bias = context.Input(kScoreBias);
   if (context.HasInput(kMaskIndex)) {
     TCC_ASSIGN_OR_RETURN(ValueId mask, write.MaskBias(kMaskIndex, "mask_index", keys));
     bias = write.SumOf(mask, bias);
@@ -293,7 +287,7 @@ Status NormalizeMultiHeadAttention(OnnxNodeContext& context) {
   TCC_RETURN_IF_ERROR(write.CheckHeads());
   TCC_RETURN_IF_ERROR(RefuseInputs(context, {{kPastKeyLength, "past_sequence_length"},
                                              {kCacheIndirection, "cache_indirection"}}));
-  Ids operands = {node.inputs[kQuery], InputOr(context, kKey), InputOr(context, kValue)};
+  Ids operands = {node.inputs[kQuery], context.Input(kKey), context.Input(kValue)};
   bool has_bias = context.HasInput(kProjectionBias);
   bool is_packed = operands[2] == kNoValue;
   if (is_packed && has_bias) {
@@ -321,18 +315,18 @@ Status NormalizeMultiHeadAttention(OnnxNodeContext& context) {
       if (i < 2) to = context.Emit(OpKind::kAdd, {to, width}, {}, kInt64);
     }
   }
-  ValueId past_key = InputOr(context, kPastKey);
+  ValueId past_key = context.Input(kPastKey);
   ValueId keys = write.Extent(operands[1], 1);
   if (past_key != kNoValue) {
     keys = context.Emit(OpKind::kAdd, {keys, write.Extent(past_key, 2)}, {}, kInt64);
   }
-  ValueId bias = InputOr(context, kScoresBias);
+  ValueId bias = context.Input(kScoresBias);
   if (context.HasInput(kKeyPadding)) {
     TCC_ASSIGN_OR_RETURN(ValueId mask, write.MaskBias(kKeyPadding, "key_padding_mask", keys));
     bias = write.SumOf(mask, bias);
   }
   if (bias != kNoValue && past_key != kNoValue) bias = write.OfAllKeys(bias, keys);
-  operands.insert(operands.end(), {bias, past_key, InputOr(context, kPastValue)});
+  operands.insert(operands.end(), {bias, past_key, context.Input(kPastValue)});
   while (operands.back() == kNoValue) operands.pop_back();
   node.inputs = operands;
   node.attributes = write.Attributes();

@@ -1,3 +1,4 @@
+#include "ir/graph/constants.h"
 #include "models/onnx/onnx_normalize.h"
 #include "models/onnx/onnx_tensor.h"
 
@@ -51,12 +52,7 @@ Status NormalizeUpsample(OnnxNodeContext& context) {
   auto scales = context.node.attributes.extract("scales");
   if (!scales.empty()) {
     if (context.HasInput(1)) return context.Invalid("scales as an attribute and as an input");
-    const auto& numbers = std::get<std::vector<double>>(scales.mapped());
-    Tensor tensor = MakeZeroTensor(kFloat32, {static_cast<int64_t>(numbers.size())});
-    for (size_t i = 0; i < numbers.size(); ++i) {
-      SetElement(tensor, static_cast<int64_t>(i), numbers[i]);
-    }
-    context.SetInput(1, context.AddConstant("scales", tensor));
+    context.SetInput(1, context.AddConstant("scales", TensorOf(scales.mapped()).value()));
   }
   return NormalizeScales(context, "floor");
 }

@@ -81,10 +81,9 @@ void EmitMaskCounts(OnnxNodeContext& context, ValueId counts) {
                    {{"value", MakeZeroTensor(kInt32, {1})}});
     return;
   }
-  Tensor one = MakeZeroTensor(context.InputType(kMask), {});
-  SetElementInt(one, 0, 1);
   ValueId mask = context.node.inputs[kMask];
-  ValueId is_one = context.Emit(OpKind::kEqual, {mask, context.AddConstant("one", one)}, {}, kBool);
+  ValueId one = context.AddScalar("one", 1, context.InputType(kMask));
+  ValueId is_one = context.Emit(OpKind::kEqual, {mask, one}, {}, kBool);
   ValueId as_number = context.Emit(OpKind::kCast, {is_one}, {{"to", ToString(kInt32)}}, kInt32);
   context.EmitAs(counts, OpKind::kReduceSum, {as_number, context.AddInts("axes", {1})},
                  {{"keepdims", int64_t{0}}, {"noop_with_empty_axes", int64_t{0}}});

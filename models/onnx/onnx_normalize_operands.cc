@@ -1,5 +1,6 @@
 // Operands that broadcast by attributes, and sums of any number of operands.
 
+#include "ir/graph/constants.h"
 #include "models/onnx/onnx_normalize.h"
 
 namespace tcc {
@@ -21,9 +22,8 @@ ValueId AlignedAt(OnnxNodeContext& context, int64_t axis) {
   // A negative axis counts from the end: the number of dimensions from there on.
   ValueId behind = axis >= 0 ? rank : context.AddInts("behind", {-axis});
   ValueId missing = subtract(behind, shape_of(shape));
-  Tensor one = MakeZeroTensor(kInt64, {1});
-  SetElementInt(one, 0, 1);
-  ValueId ones = context.Emit(OpKind::kConstantOfShape, {missing}, {{"value", one}}, kInt64);
+  ValueId ones =
+      context.Emit(OpKind::kConstantOfShape, {missing}, {{"value", IntVector({1})}}, kInt64);
   ValueId padded = context.Emit(OpKind::kConcat, {shape, ones}, {{"axis", int64_t{0}}}, kInt64);
   return context.Emit(OpKind::kReshape, {second, padded}, {{"allowzero", int64_t{1}}},
                       context.InputType(1));
@@ -89,10 +89,9 @@ Status NormalizeSum(OnnxNodeContext& context) {
 Status NormalizeMean(OnnxNodeContext& context) {
   DType computed = SumType(context.InputType(0));
   ValueId sum = SumOfInputs(context, computed);
-  Tensor count = MakeZeroTensor(computed, {});
-  SetElement(count, 0, static_cast<double>(context.node.inputs.size()));
-  ValueId mean =
-      context.Emit(OpKind::kDiv, {sum, context.AddConstant("count", count)}, {}, computed);
+  ValueId count =
+      context.AddScalar("count", static_cast<double>(context.node.inputs.size()), computed);
+  ValueId mean = context.Emit(OpKind::kDiv, {sum, count}, {}, computed);
   return FinishWith(context, mean, computed);
 }
 

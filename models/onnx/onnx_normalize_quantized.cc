@@ -13,10 +13,6 @@ namespace {
 
 const DType kU8 = DType(DTypeCode::kUInt8);
 
-ValueId InputOr(const OnnxNodeContext& context, size_t index) {
-  return context.HasInput(index) ? context.node.inputs[index] : kNoValue;
-}
-
 // Shapes are known this early of constants and of the graph's inputs.
 std::optional<size_t> KnownRank(const Graph& graph, ValueId id) {
   bool given =
@@ -24,11 +20,8 @@ std::optional<size_t> KnownRank(const Graph& graph, ValueId id) {
   return given ? std::optional(graph.value(id).shape.size()) : std::nullopt;
 }
 
-// A constant scalar f32.
 ValueId Number(OnnxNodeContext& context, const std::string& role, double value) {
-  Tensor tensor = MakeZeroTensor(kFloat32, {});
-  SetElement(tensor, 0, value);
-  return context.AddConstant(role, tensor);
+  return context.AddScalar(role, value, kFloat32);
 }
 
 ValueId EmitBinary(OnnxNodeContext& context, OpKind op, ValueId a, ValueId b) {
@@ -47,7 +40,7 @@ struct Quantized {
 };
 
 Quantized InputTriple(const OnnxNodeContext& context, size_t first) {
-  return {context.node.inputs[first], context.node.inputs[first + 1], InputOr(context, first + 2)};
+  return {context.node.inputs[first], context.node.inputs[first + 1], context.Input(first + 2)};
 }
 
 ValueId Dequantize(OnnxNodeContext& context, const Quantized& x) {
@@ -208,7 +201,7 @@ Status NormalizeQLinearMatMul(OnnxNodeContext& context) {
   ValueId ratio = EmitBinary(context, OpKind::kDiv, scale, y_scale);
   if (context.graph.value(ratio).dtype != kFloat32) ratio = CastToFloat(context, ratio);
   ValueId sums = CastToFloat(context, IntegerMatMul(context, a, b));
-  BecomeRounding(context, EmitBinary(context, OpKind::kMul, sums, ratio), InputOr(context, 7),
+  BecomeRounding(context, EmitBinary(context, OpKind::kMul, sums, ratio), context.Input(7),
                  context.InputType(7));
   return OkStatus();
 }
@@ -222,7 +215,7 @@ Status NormalizeQLinearConv(OnnxNodeContext& context) {
   Quantized x = InputTriple(context, 0);
   Quantized w = InputTriple(context, 3);
   ValueId y_scale = node.inputs[6];
-  ValueId y_zero = InputOr(context, 7);
+  ValueId y_zero = context.Input(7);
   DType type = context.InputType(7);
   ValueId sums = context.Emit(OpKind::kConvInteger, {x.value, w.value, x.zero, w.zero},
                               node.attributes, kInt32);
@@ -255,7 +248,7 @@ Status NormalizeQGemm(OnnxNodeContext& context) {
   DType type = context.InputType(0);
   if (context.HasInput(7)) {
     ValueId ratio = EmitBinary(context, OpKind::kDiv, scale, node.inputs[7]);
-    ValueId zero = InputOr(context, 8);
+    ValueId zero = context.Input(8);
     ValueId scaled = EmitBinary(context, OpKind::kMul, CastToFloat(context, sums), ratio);
     BecomeRounding(context, scaled, zero, type);
     return OkStatus();
@@ -274,16 +267,16 @@ Status NormalizeDynamicQuantizeMatMul(OnnxNodeContext& context) {
   EmitRange(context, node.inputs[0], scale, zero);
   ValueId a = context.Emit(OpKind::kQuantizeLinear, {node.inputs[0], scale, zero},
                            {{"axis", int64_t{1}}, {"to", ToString(kU8)}}, kU8);
-  BecomeScaledProduct(context, {a, scale, zero},
-                      {node.inputs[1], node.inputs[2], InputOr(context, 3)}, InputOr(context, 4));
+  BecomeScaledProduct(context, {a, scale, zero}, {node.inputs[1], node.inputs[2], context.Input(3)},
+                      context.Input(4));
   return OkStatus();
 }
 
 Status NormalizeMatMulIntegerToFloat(OnnxNodeContext& context) {
   const Node& node = context.node;
-  Quantized a = {node.inputs[0], node.inputs[2], InputOr(context, 4)};
-  Quantized b = {node.inputs[1], node.inputs[3], InputOr(context, 5)};
-  BecomeScaledProduct(context, a, b, InputOr(context, 6));
+  Quantized a = {node.inputs[0], node.inputs[2], context.Input(4)};
+  Quantized b = {node.inputs[1], node.inputs[3], context.Input(5)};
+  BecomeScaledProduct(context, a, b, context.Input(6));
   return OkStatus();
 }
 
@@ -292,7 +285,7 @@ Status NormalizeQLinearBinary(OnnxNodeContext& context) {
   DType type = context.InputType(0);
   ValueId a = Dequantize(context, InputTriple(context, 0));
   ValueId b = Dequantize(context, InputTriple(context, 3));
-  BecomeQuantize(context, EmitBinary(context, node.op, a, b), node.inputs[6], InputOr(context, 7),
+  BecomeQuantize(context, EmitBinary(context, node.op, a, b), node.inputs[6], context.Input(7),
                  type);
   return OkStatus();
 }
@@ -312,7 +305,7 @@ Status NormalizeQLinearUnary(OnnxNodeContext& context) {
   DType type = context.InputType(0);
   ValueId x = Dequantize(context, InputTriple(context, 0));
   ValueId y = context.Emit(node.op, {x}, node.attributes, context.graph.value(x).dtype);
-  BecomeQuantize(context, y, node.inputs[3], InputOr(context, 4), type);
+  BecomeQuantize(context, y, node.inputs[3], context.Input(4), type);
   return OkStatus();
 }
 
@@ -339,9 +332,9 @@ Status NormalizeQLinearAveragePool(OnnxNodeContext& context) {
   TCC_RETURN_IF_ERROR(NormalizePool(context));
   const Node& node = context.node;
   DType type = context.InputType(0);
-  ValueId zero = InputOr(context, 4);
+  ValueId zero = context.Input(4);
   ValueId steps =
-      Dequantize(context, {node.inputs[0], Number(context, "step", 1), InputOr(context, 2)});
+      Dequantize(context, {node.inputs[0], Number(context, "step", 1), context.Input(2)});
   ValueId mean = context.Emit(node.op, {steps}, node.attributes, kFloat32);
   ValueId ratio = EmitBinary(context, OpKind::kDiv, node.inputs[1], node.inputs[3]);
   ValueId result = EmitBinary(context, OpKind::kMul, mean, ratio);
@@ -380,7 +373,7 @@ Status NormalizeQLinearWhere(OnnxNodeContext& context) {
   ValueId y = Dequantize(context, InputTriple(context, 4));
   ValueId picked =
       context.Emit(OpKind::kWhere, {node.inputs[0], x, y}, {}, context.graph.value(x).dtype);
-  BecomeQuantize(context, picked, node.inputs[7], InputOr(context, 8), type);
+  BecomeQuantize(context, picked, node.inputs[7], context.Input(8), type);
   return OkStatus();
 }
 

@@ -12,11 +12,7 @@ class Formula {
  public:
   explicit Formula(OnnxNodeContext& context) : context_(context) {}
 
-  ValueId Number(DType type, double value) {
-    Tensor tensor = MakeZeroTensor(type, {});
-    SetElement(tensor, 0, value);
-    return context_.AddConstant("number", tensor);
-  }
+  ValueId Number(DType type, double value) { return context_.AddScalar("number", value, type); }
   ValueId F64(double value) { return Number(kFloat64, value); }
   ValueId I64(int64_t value) { return Number(kInt64, static_cast<double>(value)); }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/graph/constants.h"
 #include "support/check.h"
 
 namespace tcc {
@@ -21,13 +22,13 @@ constexpr double kBiasSpread = 0.1;
 
 ValueId GraphBuilder::Input(const std::string& name, const std::vector<int64_t>& shape) {
   graph_.inputs.push_back(
-      graph_.AddValue({.name = name, .dtype = kFloat32, .shape = ToExprs(shape), .constant = {}}));
+      graph_.AddValue({.name = name, .dtype = kFloat32, .shape = ToExprs(shape)}));
   return graph_.inputs.back();
 }
 
 ValueId GraphBuilder::IntegerInput(const std::string& name, const std::vector<int64_t>& shape) {
   graph_.inputs.push_back(
-      graph_.AddValue({.name = name, .dtype = kInt64, .shape = ToExprs(shape), .constant = {}}));
+      graph_.AddValue({.name = name, .dtype = kInt64, .shape = ToExprs(shape)}));
   return graph_.inputs.back();
 }
 
@@ -38,7 +39,7 @@ void GraphBuilder::Output(ValueId id, const std::vector<int64_t>& shape) {
 
 ValueId GraphBuilder::Emit(const std::string& name, OpKind op, std::vector<ValueId> inputs,
                            std::map<std::string, Attribute> attributes, DType dtype) {
-  ValueId output = graph_.AddValue({.name = name, .dtype = dtype, .shape = {}, .constant = {}});
+  ValueId output = graph_.AddValue({.name = name, .dtype = dtype});
   graph_.nodes.push_back({.name = name,
                           .op = op,
                           .inputs = std::move(inputs),
@@ -64,9 +65,7 @@ ValueId GraphBuilder::Constant(const std::string& name, const Tensor& tensor) {
 }
 
 ValueId GraphBuilder::Ints(const std::string& name, const std::vector<int64_t>& values) {
-  return Constant(name, MakeTensor(kInt64, {static_cast<int64_t>(values.size())},
-                                   {reinterpret_cast<const uint8_t*>(values.data()),
-                                    values.size() * sizeof(int64_t)}));
+  return Constant(name, IntVector(values));
 }
 
 ValueId GraphBuilder::Scalar(const std::string& name, double value) {

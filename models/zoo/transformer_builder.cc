@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "ir/graph/constants.h"
+
 namespace tcc {
 namespace {
 
@@ -61,9 +63,7 @@ ValueId Transpose(GraphBuilder& net, const std::string& name, ValueId x, const E
 }
 
 ValueId Pick(GraphBuilder& net, const std::string& name, ValueId x, int64_t axis, int64_t index) {
-  Tensor number = MakeZeroTensor(kInt64, {});
-  SetElementInt(number, 0, index);
-  return net.Emit(name, OpKind::kGather, {x, net.Constant(name + ".index", number)},
+  return net.Emit(name, OpKind::kGather, {x, net.Constant(name + ".index", IntScalar(index))},
                   {{"axis", axis}});
 }
 
