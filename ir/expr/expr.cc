@@ -1,6 +1,5 @@
 #include "ir/expr/expr.h"
 
-#include <algorithm>
 #include "ir/expr/operators.h"
 #include "support/check.h"
 
