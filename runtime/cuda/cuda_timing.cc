@@ -9,9 +9,8 @@
 namespace tcc {
 namespace {
 
-// Limits: more sets or longer graphs tell nothing new and take memory and time.
+// More sets tell nothing new and take memory.
 constexpr int64_t kMaxSets = 64;
-constexpr int kMaxLaunches = 4096;
 // The fraction of the device's memory for all sets is 1 / kMemoryShare.
 constexpr int64_t kMemoryShare = 4;
 constexpr int kTries = 3;
@@ -95,8 +94,8 @@ StatusOr<CudaTimer::Contestant> CudaTimer::Prepare(const CudaWork& work, size_t 
   for (size_t set = 1; set < sets; ++set) TCC_RETURN_IF_ERROR(work(set));
   TCC_RETURN_IF_ERROR(Finish());
   const double wanted = std::ceil(options.graph_seconds / std::max(once, 1e-9));
-  const auto launches = static_cast<int>(
-      std::clamp<double>(wanted, options.launches, std::max(options.launches, kMaxLaunches)));
+  const auto launches = static_cast<int>(std::clamp<double>(
+      wanted, options.launches, std::max(options.launches, options.max_launches)));
   // Some libraries make calls that a capture does not allow.
   StatusOr<CudaGraphExec> graph = CaptureCudaGraph(context_, stream(), [&] {
     Status status;
@@ -145,6 +144,7 @@ StatusOr<std::vector<CudaTime>> CudaTimer::Time(std::span<const CudaWork> contes
     times.push_back({.median_seconds = seconds[seconds.size() / 2],
                      .min_seconds = seconds.front(),
                      .launches = contestant.launches,
+                     .runs = std::ssize(seconds) * options.replays * contestant.launches,
                      .graph = contestant.graph.status()});
   }
   return times;

@@ -18,6 +18,7 @@ using CudaWork = std::function<Status(size_t set)>;
 
 struct CudaTimingOptions {
   int launches = 20;  // per graph; more if it would take less than graph_seconds
+  int max_launches = 4096;
   double graph_seconds = 2e-3;
   int replays = 5;  // of a graph between two events
   int blocks = 9;   // of that many replays
@@ -27,6 +28,7 @@ struct CudaTime {
   double median_seconds = 0;  // of one run, over the blocks
   double min_seconds = 0;
   int launches = 0;  // runs per graph
+  int64_t runs = 0;  // timed, over all replays of all blocks
   Status graph;      // why capture failed and the work was launched run by run; ok: it did not
 };
 

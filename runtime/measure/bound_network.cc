@@ -222,8 +222,9 @@ Status BoundNetwork::Bind(size_t kernel, size_t slot, std::vector<uint8_t> artef
   Bound& bound = slots.bound[slot];
   bound.candidate.reset();
   for (auto& [constants, prepared] : bound.prepared) prepared.filled = false;
-  TCC_ASSIGN_OR_RETURN(LoadedCandidate candidate,
-                       LoadCandidate(std::move(artefact), slots.roles, executor_.module().pool()));
+  TCC_ASSIGN_OR_RETURN(
+      LoadedCandidate candidate,
+      LoadCandidate(std::move(artefact), slots.roles, {.pool = executor_.module().pool()}));
   bound.candidate = std::move(candidate);
   return OkStatus();
 }

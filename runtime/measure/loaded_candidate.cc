@@ -60,9 +60,8 @@ StatusOr<std::vector<DType>> DTypesOf(const Artefact& artefact,
 
 StatusOr<LoadedCandidate> LoadCandidate(std::vector<uint8_t> artefact,
                                         std::span<const OperandRole> roles,
-                                        const std::shared_ptr<ThreadPool>& pool) {
-  TCC_ASSIGN_OR_RETURN(Module module,
-                       Module::FromBytes(OwnBytes(std::move(artefact)), {.pool = pool}));
+                                        const LoadOptions& options) {
+  TCC_ASSIGN_OR_RETURN(Module module, Module::FromBytes(OwnBytes(std::move(artefact)), options));
   LoadedCandidate candidate{.module = std::move(module), .dtypes = {}, .bytes = {}, .calls = {}};
   TCC_ASSIGN_OR_RETURN(candidate.dtypes, DTypesOf(candidate.module.artefact(), roles));
   const Plan& plan = candidate.module.artefact().plan;

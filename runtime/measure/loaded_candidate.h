@@ -33,7 +33,7 @@ struct LoadedCandidate {
 // Module::FromBytes, and with InvalidArgument where the plan is another.
 StatusOr<LoadedCandidate> LoadCandidate(std::vector<uint8_t> artefact,
                                         std::span<const OperandRole> roles,
-                                        const std::shared_ptr<ThreadPool>& pool);
+                                        const LoadOptions& options);
 
 Status LaunchCall(const LoadedCandidate& candidate, const KernelCall& call,
                   std::span<void* const> buffers);

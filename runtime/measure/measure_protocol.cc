@@ -21,7 +21,8 @@ constexpr size_t kHeaderBytes = 8;
 constexpr size_t kReadBytes = size_t{1} << 20;
 constexpr uint32_t kMaxThreads = 1024;
 constexpr uint32_t kMaxRuns = 1u << 20;
-constexpr std::string_view kPolicyNames[] = {"warm", "rotate-64M", "in-place"};
+constexpr std::string_view kPolicyNames[] = {"warm", "rotate-64M", "in-place", "rotate-weights-L2",
+                                             "rotate-L2"};
 
 void WriteDouble(ByteWriter& writer, double value) {
   writer.U64(std::bit_cast<uint64_t>(value));
@@ -93,6 +94,55 @@ uint8_t ReadSlot(ByteReader& reader, std::string_view field) {
   uint8_t slot = reader.U8();
   if (slot > 1) reader.Fail(InvalidInput("{} is {}; expected 0 or 1", field, slot));
   return slot;
+}
+
+bool ReadBool(ByteReader& reader, std::string_view field) {
+  uint8_t value = reader.U8();
+  if (value > 1) reader.Fail(InvalidInput("{} is {}; expected 0 or 1", field, value));
+  return value == 1;
+}
+
+void WriteFacts(ByteWriter& writer, const GpuFacts& facts) {
+  writer.U32(facts.sm);
+  writer.U32(facts.multiprocessors);
+  writer.U64(facts.l2_bytes);
+  writer.U64(facts.memory_bytes);
+  writer.Text(facts.driver);
+  writer.U8(facts.takes_text ? 1 : 0);
+}
+
+GpuFacts ReadFacts(ByteReader& reader) {
+  GpuFacts facts;
+  facts.sm = reader.U32();
+  facts.multiprocessors = reader.U32();
+  facts.l2_bytes = reader.U64();
+  facts.memory_bytes = reader.U64();
+  facts.driver = reader.Text();
+  facts.takes_text = ReadBool(reader, "ready message: whether it takes text");
+  return facts;
+}
+
+void WriteLimits(ByteWriter& writer, const GpuTimingLimits& limits) {
+  WriteDouble(writer, limits.graph_seconds);
+  for (int32_t count : {limits.replays, limits.blocks, limits.max_runs, limits.max_sets}) {
+    writer.U32(static_cast<uint32_t>(count));
+  }
+  WriteDouble(writer, limits.max_seconds);
+}
+
+GpuTimingLimits ReadLimits(ByteReader& reader) {
+  GpuTimingLimits limits;
+  limits.graph_seconds = ReadFinite(reader, "task message: seconds of a graph");
+  for (int32_t* count : {&limits.replays, &limits.blocks, &limits.max_runs, &limits.max_sets}) {
+    uint32_t value = reader.U32();
+    if (value < 1 || value > kMaxRuns) {
+      reader.Fail(
+          InvalidInput("task message: a limit of timing is {}; expected 1 to {}", value, kMaxRuns));
+    }
+    *count = static_cast<int32_t>(value);
+  }
+  limits.max_seconds = ReadFinite(reader, "task message: seconds of a candidate");
+  return limits;
 }
 
 template <typename Message>
@@ -169,11 +219,27 @@ std::optional<MeasurePolicy> FindMeasurePolicy(std::string_view name) {
   return static_cast<MeasurePolicy>(found - std::begin(kPolicyNames));
 }
 
+bool IsPolicyOf(MeasurePolicy policy, std::string_view device) {
+  switch (policy) {
+    case MeasurePolicy::kWarm:
+      return true;
+    case MeasurePolicy::kRotate64M:
+    case MeasurePolicy::kInPlace:
+      return device == "cpu";
+    case MeasurePolicy::kRotateWeightsL2:
+    case MeasurePolicy::kRotateL2:
+      return device == "cuda";
+  }
+  TCC_UNREACHABLE();
+}
+
 std::vector<uint8_t> Encode(const HelloMessage& message) {
   ByteWriter writer;
   writer.U32(message.version);
   writer.U32(message.threads);
   writer.U64(message.address_space_bytes);
+  writer.Text(message.device);
+  writer.U32(message.ordinal);
   return writer.Take();
 }
 
@@ -181,7 +247,9 @@ std::vector<uint8_t> Encode(const ReadyMessage& message) {
   ByteWriter writer;
   writer.U32(message.version);
   writer.U32(message.threads);
-  writer.Text(message.cpu);
+  writer.Text(message.device);
+  writer.U8(message.gpu.has_value() ? 1 : 0);
+  if (message.gpu) WriteFacts(writer, *message.gpu);
   return writer.Take();
 }
 
@@ -192,6 +260,7 @@ std::vector<uint8_t> Encode(const TaskMessage& message) {
   WriteDouble(writer, message.terms);
   WriteDouble(writer, message.epsilon);
   writer.U8(static_cast<uint8_t>(message.policy));
+  WriteLimits(writer, message.gpu);
   WriteBytes(writer, message.artefact);
   return writer.Take();
 }
@@ -263,7 +332,9 @@ StatusOr<HelloMessage> DecodeHello(std::span<const uint8_t> payload) {
   message.version = ReadVersion(reader, "hello message: version");
   message.threads = ReadThreads(reader, "hello message: threads");
   message.address_space_bytes = reader.U64();
-  return Finished(reader, message);
+  message.device = reader.Text();
+  message.ordinal = reader.U32();
+  return Finished(reader, std::move(message));
 }
 
 StatusOr<ReadyMessage> DecodeReady(std::span<const uint8_t> payload) {
@@ -271,7 +342,8 @@ StatusOr<ReadyMessage> DecodeReady(std::span<const uint8_t> payload) {
   ReadyMessage message;
   message.version = ReadVersion(reader, "ready message: version");
   message.threads = ReadThreads(reader, "ready message: threads");
-  message.cpu = reader.Text();
+  message.device = reader.Text();
+  if (ReadBool(reader, "ready message: whether it is a GPU")) message.gpu = ReadFacts(reader);
   return Finished(reader, std::move(message));
 }
 
@@ -282,7 +354,8 @@ StatusOr<TaskMessage> DecodeTask(std::span<const uint8_t> payload) {
   message.seed = reader.U64();
   message.terms = ReadFinite(reader, "task message: terms");
   message.epsilon = ReadFinite(reader, "task message: epsilon");
-  message.policy = ReadEnum(reader, MeasurePolicy::kInPlace, "task message: policy");
+  message.policy = ReadEnum(reader, MeasurePolicy::kRotateL2, "task message: policy");
+  message.gpu = ReadLimits(reader);
   message.artefact = ReadBytes(reader);
   return Finished(reader, std::move(message));
 }

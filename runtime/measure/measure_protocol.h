@@ -14,8 +14,8 @@
 // The protocol between a tuner (the parent) and a worker process, over a stream socket.
 //
 //   parent                                     worker
-//   Hello {version, threads}             -->
-//                                        <--   Ready {version, threads, cpu}
+//   Hello {version, threads, device}     -->
+//                                        <--   Ready {version, threads, device}, or Failed
 //   Task {operands, reference artefact}  -->
 //                                        <--   Measured (of the reference), or Failed {message}
 //   Measure {id, artefact}               -->
@@ -31,7 +31,7 @@
 // exit code 0 when the parent closes the socket, and with 2 at a frame that it does not understand.
 namespace tcc {
 
-inline constexpr uint32_t kMeasureProtocolVersion = 2;
+inline constexpr uint32_t kMeasureProtocolVersion = 3;
 inline constexpr uint32_t kMaxFrameBytes = uint32_t{256} << 20;
 
 enum class FrameKind : uint32_t {
@@ -57,12 +57,25 @@ struct HelloMessage {
   uint32_t version = kMeasureProtocolVersion;
   uint32_t threads = 1;              // for the kernels
   uint64_t address_space_bytes = 0;  // RLIMIT_AS of the worker; 0: none
+  std::string device = "cpu";        // Artefact::device of what is to be measured: "cpu", "cuda"
+  uint32_t ordinal = 0;              // the number of the GPU
+};
+
+// A GPU as its driver describes it.
+struct GpuFacts {
+  uint32_t sm = 0;  // 86 for sm_86
+  uint32_t multiprocessors = 0;
+  uint64_t l2_bytes = 0;
+  uint64_t memory_bytes = 0;
+  std::string driver = {};  // newest CUDA that it supports: "12.4"
+  bool takes_text = false;  // an emulated driver, whose images are CUDA text
 };
 
 struct ReadyMessage {
   uint32_t version = kMeasureProtocolVersion;
   uint32_t threads = 1;
-  std::string cpu;
+  std::string device;  // name of the CPU or GPU
+  std::optional<GpuFacts> gpu = {};
 };
 
 // The role of a tensor function's parameter for its callers. Constants are operands like inputs,
@@ -71,13 +84,28 @@ enum class OperandRole : uint8_t { kInput, kConstant, kOutput };
 
 // The placement of operands in memory while a kernel is timed.
 enum class MeasurePolicy : uint8_t {
-  kWarm,       // one set of operands: they stay in cache as far as they fit
-  kRotate64M,  // calls rotate through copies of all operands that take 64 MiB together
-  kInPlace,    // candidates are only checked one by one; they are timed inside the network
+  kWarm,             // one set of operands: they stay in cache as far as they fit
+  kRotate64M,        // calls rotate through copies of all operands that take 64 MiB together
+  kInPlace,          // candidates are only checked one by one; they are timed inside the network
+  kRotateWeightsL2,  // through copies of constants alone that fill a GPU's L2 cache twice
+  kRotateL2,         // through copies of all operands that do
 };
-// Returns "warm", "rotate-64M" or "in-place", which is part of a record's environment.
+// Returns "warm", "rotate-64M", "in-place", "rotate-weights-L2" or "rotate-L2", which is part of a
+// record's environment.
 std::string_view NameOf(MeasurePolicy policy);
 std::optional<MeasurePolicy> FindMeasurePolicy(std::string_view name);
+// Returns whether kernels of the device, "cpu" or "cuda", can be timed by the policy.
+bool IsPolicyOf(MeasurePolicy policy, std::string_view device);
+
+// The time that a candidate is timed for on a GPU.
+struct GpuTimingLimits {
+  double graph_seconds = 3e-4;  // per graph at least; it has a run for each set of operands too
+  int32_t replays = 2;          // of the graph in a block
+  int32_t blocks = 4;
+  int32_t max_runs = 512;     // per graph
+  int32_t max_sets = 64;      // of operands
+  double max_seconds = 0.05;  // of one candidate; fewer blocks then, at least 2
+};
 
 // A message that opens a task: its operands are made from the seed, the reference candidate runs on
 // them, and its results are what other candidates are compared with. The task opened before is
@@ -88,6 +116,7 @@ struct TaskMessage {
   double terms = 1;    // the most terms of one result element, for the bound of its error
   double epsilon = 0;  // of the narrowest float that the function computes in; 0: it has none
   MeasurePolicy policy = MeasurePolicy::kRotate64M;
+  GpuTimingLimits gpu = {};
   std::vector<uint8_t> artefact;
 };
 

@@ -5,8 +5,8 @@
 #include "runtime/measure/kernel_operands.h"
 #include "runtime/measure/kernel_timing.h"
 #include "runtime/measure/loaded_candidate.h"
+#include "runtime/measure/task_operands.h"
 #include "support/integer_division.h"
-#include "support/random.h"
 #include "support/stopwatch.h"
 
 namespace tcc {
@@ -14,16 +14,6 @@ namespace {
 
 constexpr int64_t kRotatedBytes = int64_t{64} << 20;
 constexpr int64_t kMaxCopies = 64;
-
-// Values of inputs that a candidate is checked on.
-constexpr size_t kValueSets = 2;
-constexpr size_t kTimedSet = 0;
-
-// Large inputs of the second set. Where floats have few bits, products of 1e3 and sums of them
-// overflow in one order of operations and not in another.
-constexpr double kExtreme = 1e3;
-constexpr double kExtremeOfNarrow = 8;
-constexpr double kNarrowEpsilon = 0x1p-11;
 
 constexpr double kFarBeyond = 2;
 
@@ -33,39 +23,12 @@ struct OperandMemory {
   OperandCopies copies;
 };
 
-// A parameter. Inputs have values of their own in the second set.
-struct Operand {
-  std::string name;
-  OperandRole role = OperandRole::kInput;
-  DType dtype;
+// The memory of an operand, with that of an input's second values.
+struct HostOperand {
   OperandMemory memory;
   GuardedMemory second;
   uint64_t hashes[kValueSets] = {};
-  uint64_t seeds[kValueSets] = {};
-  ExpectedResult expected[kValueSets];
-
-  bool HasSet(size_t set) const { return set == 0 || role == OperandRole::kInput; }
-  GuardedMemory& MemoryOf(size_t set) { return HasSet(set) && set > 0 ? second : memory.checked; }
 };
-
-Measurement Failure(MeasureStatus status, std::string message) {
-  return {.status = status, .message = std::move(message)};
-}
-
-// A candidate that was found right and takes longer than is asked for.
-Measurement Slow(Measurement right, double stop_beyond) {
-  right.status = MeasureStatus::kSlow;
-  right.calls = 1;
-  right.message =
-      fmt::format("took {:.3g} s; not timed beyond {:.3g} s", right.seconds, stop_beyond);
-  return right;
-}
-
-Measurement FailureOf(const Status& status) {
-  bool is_memory = absl::IsResourceExhausted(status);
-  return Failure(is_memory ? MeasureStatus::kOutOfMemory : MeasureStatus::kLaunchFailed,
-                 Message(status));
-}
 
 }  // namespace
 
@@ -79,17 +42,15 @@ class OpenTask::State {
 
  private:
   Status MakeOperands(const LoadedCandidate& reference);
-  Status CheckOperands(const LoadedCandidate& candidate) const;
-  void FillSet(Operand& operand, size_t set);
-  double Extreme() const;
+  GuardedMemory& CheckedMemory(size_t operand, size_t set);
 
   // Everything up to the timing; statuses other than kOk end the measuring.
   Measurement Prepare(const LoadedCandidate& candidate);
   Measurement Launch(const LoadedCandidate& candidate, size_t set);
-  Measurement Compare(size_t set) const;
   Measurement Check(const LoadedCandidate& candidate, size_t set);
+  OperandBytes Results();
   Measurement CheckAll(const LoadedCandidate& candidate, double stop_beyond);
-  Measurement KeepResults(const LoadedCandidate& reference);
+  Measurement RunReference(const LoadedCandidate& reference);
   std::string DamageOf(size_t set);
   std::string RestoreOperands();
 
@@ -103,63 +64,43 @@ class OpenTask::State {
 
   TaskMessage message_;
   std::shared_ptr<ThreadPool> pool_;
-  std::vector<Operand> operands_;
+  std::vector<TaskOperand> operands_;
+  std::vector<HostOperand> host_;        // by operand
   std::vector<OperandMemory> prepared_;  // of the latest candidate; former ones' at the end
   size_t prepared_count_ = 0;
 };
 
-double OpenTask::State::Extreme() const {
-  return message_.epsilon >= kNarrowEpsilon ? kExtremeOfNarrow : kExtreme;
-}
-
-void OpenTask::State::FillSet(Operand& operand, size_t set) {
-  double extreme = set == 0 ? 0 : operand.dtype == kFloat16 ? kExtremeOfNarrow : Extreme();
-  FillValues(operand.dtype, operand.MemoryOf(set).bytes(), operand.seeds[set], extreme);
+GuardedMemory& OpenTask::State::CheckedMemory(size_t operand, size_t set) {
+  HostOperand& host = host_[operand];
+  return set > 0 && operands_[operand].HasSet(set) ? host.second : host.memory.checked;
 }
 
 Status OpenTask::State::MakeOperands(const LoadedCandidate& reference) {
-  Random random(message_.seed);
-  operands_.resize(message_.roles.size());
+  operands_ = OperandsOf(message_, reference);
+  host_.resize(operands_.size());
   for (size_t i = 0; i < operands_.size(); ++i) {
-    Operand& operand = operands_[i];
-    operand.name = "p" + std::to_string(i);
-    operand.role = message_.roles[i];
-    operand.dtype = reference.dtypes[i];
+    const TaskOperand& operand = operands_[i];
     for (size_t set = 0; set < kValueSets; ++set) {
-      operand.seeds[set] = random.Next();
       if (!operand.HasSet(set)) continue;
-      GuardedMemory& memory = operand.MemoryOf(set);
-      TCC_RETURN_IF_ERROR(memory.Reserve(reference.bytes[i], i, "operand " + operand.name));
+      GuardedMemory& memory = CheckedMemory(i, set);
+      TCC_RETURN_IF_ERROR(memory.Reserve(operand.bytes, i, "operand " + operand.name));
       if (operand.role == OperandRole::kOutput) continue;
-      FillSet(operand, set);
-      operand.hashes[set] = HashOf(memory.bytes());
+      FillOperand(operand, set, message_.epsilon, memory.bytes());
+      host_[i].hashes[set] = HashOf(memory.bytes());
     }
   }
   return OkStatus();
 }
 
-Status OpenTask::State::CheckOperands(const LoadedCandidate& candidate) const {
-  for (size_t i = 0; i < operands_.size(); ++i) {
-    const Operand& operand = operands_[i];
-    int64_t bytes = std::ssize(operand.memory.checked.bytes());
-    if (candidate.dtypes[i] == operand.dtype && candidate.bytes[i] == bytes) continue;
-    return InvalidInput("{} is {} in {} bytes; the task's is {} in {}", operand.name,
-                        ToString(candidate.dtypes[i]), candidate.bytes[i], ToString(operand.dtype),
-                        bytes);
-  }
-  return OkStatus();
-}
-
 OperandMemory& OpenTask::State::MemoryOf(size_t buffer) {
-  return buffer < operands_.size() ? operands_[buffer].memory
-                                   : prepared_[buffer - operands_.size()];
+  return buffer < operands_.size() ? host_[buffer].memory : prepared_[buffer - operands_.size()];
 }
 
 std::vector<void*> OpenTask::State::CheckedArguments(const KernelCall& call, size_t set) {
   std::vector<void*> arguments;
   for (size_t buffer : call.buffers) {
     GuardedMemory& memory =
-        buffer < operands_.size() ? operands_[buffer].MemoryOf(set) : MemoryOf(buffer).checked;
+        buffer < operands_.size() ? CheckedMemory(buffer, set) : MemoryOf(buffer).checked;
     arguments.push_back(memory.bytes().data());
   }
   return arguments;
@@ -194,9 +135,9 @@ Measurement OpenTask::State::Prepare(const LoadedCandidate& candidate) {
 
 // Says which operand the kernel wrote beside, "" for none.
 std::string OpenTask::State::DamageOf(size_t set) {
-  for (Operand& operand : operands_) {
-    std::string_view side = operand.MemoryOf(set).DamagedSide();
-    if (!side.empty()) return fmt::format("wrote right {} operand {}", side, operand.name);
+  for (size_t i = 0; i < operands_.size(); ++i) {
+    std::string_view side = CheckedMemory(i, set).DamagedSide();
+    if (!side.empty()) return fmt::format("wrote right {} operand {}", side, operands_[i].name);
   }
   for (size_t i = 0; i < prepared_count_; ++i) {
     std::string_view side = prepared_[i].checked.DamagedSide();
@@ -207,9 +148,9 @@ std::string OpenTask::State::DamageOf(size_t set) {
 
 // One call of the kernel; `seconds` of the result is its time.
 Measurement OpenTask::State::Launch(const LoadedCandidate& candidate, size_t set) {
-  for (Operand& operand : operands_) {
-    if (operand.role != OperandRole::kOutput) continue;
-    std::ranges::fill(operand.memory.checked.bytes(), uint8_t{0xff});
+  for (size_t i = 0; i < operands_.size(); ++i) {
+    if (operands_[i].role != OperandRole::kOutput) continue;
+    std::ranges::fill(host_[i].memory.checked.bytes(), uint8_t{0xff});
   }
   const KernelCall& call = candidate.calls.back();
   std::vector<void*> arguments = CheckedArguments(call, set);
@@ -224,42 +165,14 @@ Measurement OpenTask::State::Launch(const LoadedCandidate& candidate, size_t set
   return timed;
 }
 
-// Holds the results against the reference's.
-Measurement OpenTask::State::Compare(size_t set) const {
-  Measurement worst;
-  for (const Operand& operand : operands_) {
-    if (operand.role != OperandRole::kOutput) continue;
-    const ExpectedResult& expected = operand.expected[set];
-    std::span<const uint8_t> got = operand.memory.checked.bytes();
-    ResultError found =
-        CompareResult(expected, got, {.terms = message_.terms, .epsilon = message_.epsilon});
-    if (found.error > 1 && found.error > worst.error) {
-      worst.status = MeasureStatus::kWrong;
-      worst.message =
-          fmt::format("{}[{}] is {}; expected {} ({:.3g} times the bound, on the {} values)",
-                      operand.name, found.element, ElementText(operand.dtype, got, found.element),
-                      ElementText(operand.dtype, expected.bytes, found.element), found.error,
-                      set == 0 ? "first" : "second");
-    }
-    worst.error = std::max(worst.error, found.error);
-  }
-  return worst;
+OperandBytes OpenTask::State::Results() {
+  return [this](size_t operand) { return host_[operand].memory.checked.bytes(); };
 }
 
-// Runs the kernel and compares; a wrong one runs once more, to tell whether it always is.
 Measurement OpenTask::State::Check(const LoadedCandidate& candidate, size_t set) {
-  Measurement launched = Launch(candidate, set);
-  if (launched.status != MeasureStatus::kOk) return launched;
-  Measurement checked = Compare(set);
-  checked.seconds = launched.seconds;
-  if (checked.status == MeasureStatus::kOk) return checked;
-  checked.seconds = 0;
-  if (Launch(candidate, set).status != MeasureStatus::kOk) return checked;
-  if (Compare(set).status == MeasureStatus::kOk) {
-    checked.status = MeasureStatus::kFlaky;
-    checked.message += "; right when run again";
-  }
-  return checked;
+  const ErrorBound bound{.terms = message_.terms, .epsilon = message_.epsilon};
+  return CheckTwice({.launch = [&] { return Launch(candidate, set); },
+                     .compare = [&] { return CompareResults(operands_, set, bound, Results()); }});
 }
 
 // One that is right on the first values but takes more than twice the bound runs no more: on these
@@ -286,14 +199,15 @@ Measurement OpenTask::State::CheckAll(const LoadedCandidate& candidate, double s
 // Makes operands what they were. Returns the name of an input that was written, "" for none.
 std::string OpenTask::State::RestoreOperands() {
   std::string written;
-  for (Operand& operand : operands_) {
+  for (size_t i = 0; i < operands_.size(); ++i) {
+    const TaskOperand& operand = operands_[i];
     for (size_t set = 0; set < kValueSets; ++set) {
       if (!operand.HasSet(set)) continue;
-      GuardedMemory& memory = operand.MemoryOf(set);
+      GuardedMemory& memory = CheckedMemory(i, set);
       memory.RepairPattern();
       if (operand.role == OperandRole::kOutput) continue;
-      if (HashOf(memory.bytes()) == operand.hashes[set]) continue;
-      FillSet(operand, set);
+      if (HashOf(memory.bytes()) == host_[i].hashes[set]) continue;
+      FillOperand(operand, set, message_.epsilon, memory.bytes());
       if (written.empty()) written = operand.name;
     }
   }
@@ -359,31 +273,26 @@ Measurement OpenTask::State::Time(const LoadedCandidate& candidate, Measurement 
 
 // --- the two frames
 
-Measurement OpenTask::State::KeepResults(const LoadedCandidate& reference) {
+Measurement OpenTask::State::RunReference(const LoadedCandidate& reference) {
   Measurement run;
   for (size_t set = 0; set < kValueSets; ++set) {
     Measurement launched = Launch(reference, set);
     if (launched.status != MeasureStatus::kOk) return launched;
     run.seconds = set == 0 ? launched.seconds : std::min(run.seconds, launched.seconds);
-    for (Operand& operand : operands_) {
-      if (operand.role != OperandRole::kOutput) continue;
-      StatusOr<ExpectedResult> kept =
-          KeepResult(operand.dtype, operand.memory.checked.bytes(), "results of the reference");
-      if (!kept.ok()) return FailureOf(kept.status());
-      operand.expected[set] = *std::move(kept);
-    }
+    Status kept = KeepResults(operands_, set, Results());
+    if (!kept.ok()) return FailureOf(kept);
   }
   return run;
 }
 
 Measurement OpenTask::State::Open(double canary) {
   StatusOr<LoadedCandidate> reference =
-      LoadCandidate(std::move(message_.artefact), message_.roles, pool_);
+      LoadCandidate(std::move(message_.artefact), message_.roles, {.pool = pool_});
   if (!reference.ok()) return FailureOf(reference.status());
   Status made = MakeOperands(*reference);
   if (!made.ok()) return FailureOf(made);
   Measurement run = Prepare(*reference);
-  if (run.status == MeasureStatus::kOk) run = KeepResults(*reference);
+  if (run.status == MeasureStatus::kOk) run = RunReference(*reference);
   if (run.status != MeasureStatus::kOk) return run;
   std::string written = RestoreOperands();
   if (!written.empty()) return Failure(MeasureStatus::kWrong, "wrote its input " + written);
@@ -392,9 +301,9 @@ Measurement OpenTask::State::Open(double canary) {
 
 Measurement OpenTask::State::Measure(MeasureMessage message, double canary) {
   StatusOr<LoadedCandidate> candidate =
-      LoadCandidate(std::move(message.artefact), message_.roles, pool_);
+      LoadCandidate(std::move(message.artefact), message_.roles, {.pool = pool_});
   if (!candidate.ok()) return FailureOf(candidate.status());
-  Status fits = CheckOperands(*candidate);
+  Status fits = CheckOperands(operands_, *candidate);
   if (!fits.ok()) return FailureOf(fits);
   Measurement checked = Prepare(*candidate);
   if (checked.status == MeasureStatus::kOk) checked = CheckAll(*candidate, message.stop_beyond);

@@ -11,8 +11,11 @@
 #include <thread>
 
 #include "runtime/cpu/cpu_rates.h"
+#include "runtime/cuda/cuda_context.h"
+#include "runtime/cuda/cuda_driver.h"
 #include "runtime/executor/thread_pool.h"
 #include "runtime/measure/bound_network.h"
+#include "runtime/measure/gpu_task.h"
 #include "runtime/measure/measure_protocol.h"
 #include "runtime/measure/open_task.h"
 
@@ -33,6 +36,9 @@ constexpr bool kLimitsAddresses = false;
 constexpr bool kLimitsAddresses = true;
 #endif
 #undef TCC_HAS_FEATURE
+
+// The exit code of a worker that has said why its GPU cannot be used any more.
+constexpr int kBrokenContext = 3;
 
 constexpr auto kCanaryPeriod = std::chrono::seconds(1);
 
@@ -112,25 +118,67 @@ Status UnexpectedFrame(FrameKind kind, std::string_view expected) {
                       expected);
 }
 
-// The first frame: who is there, and what the process may take.
-StatusOr<std::shared_ptr<ThreadPool>> Greet(int socket) {
+// What a worker runs kernels on.
+struct Machine {
+  std::shared_ptr<ThreadPool> pool;
+  std::shared_ptr<const CudaContext> context;  // null: a CPU
+};
+
+StatusOr<std::shared_ptr<const CudaContext>> OpenGpu(uint32_t ordinal) {
+  TCC_ASSIGN_OR_RETURN(CudaDriver driver, OpenCudaDriver());
+  return CudaContext::Open(driver, static_cast<int>(ordinal));
+}
+
+StatusOr<GpuFacts> FactsOf(const CudaContext& context) {
+  const CudaDeviceInfo& device = context.device();
+  TCC_ASSIGN_OR_RETURN(std::string version, CudaVersionOf(context.driver()));
+  return GpuFacts{.sm = static_cast<uint32_t>(device.sm),
+                  .multiprocessors = static_cast<uint32_t>(device.multiprocessors),
+                  .l2_bytes = static_cast<uint64_t>(device.l2_bytes),
+                  .memory_bytes = static_cast<uint64_t>(device.memory_bytes),
+                  .driver = std::move(version),
+                  .takes_text = context.driver().takes_notes};
+}
+
+StatusOr<ReadyMessage> Prepare(const HelloMessage& hello, Machine& machine) {
+  machine.pool =
+      std::make_shared<ThreadPool>(ThreadPoolOptions{.threads = static_cast<int>(hello.threads)});
+  ReadyMessage ready;
+  ready.threads = static_cast<uint32_t>(machine.pool->threads());
+  if (hello.device == "cpu") {
+    ready.device = CpuName();
+    return ready;
+  }
+  if (hello.device != "cuda") return InvalidInput("there is no device '{}'", hello.device);
+  TCC_ASSIGN_OR_RETURN(machine.context, OpenGpu(hello.ordinal));
+  ready.device = machine.context->device().name;
+  TCC_ASSIGN_OR_RETURN(ready.gpu, FactsOf(*machine.context));
+  return ready;
+}
+
+// Answers the first frame: who is there, and what the process may take.
+StatusOr<Machine> Greet(int socket) {
   TCC_ASSIGN_OR_RETURN(MeasureFrame frame, ReadFrame(socket));
   if (frame.kind != FrameKind::kHello) return UnexpectedFrame(frame.kind, "a hello");
   TCC_ASSIGN_OR_RETURN(HelloMessage hello, DecodeHello(frame.payload));
-  auto pool =
-      std::make_shared<ThreadPool>(ThreadPoolOptions{.threads = static_cast<int>(hello.threads)});
+  Machine machine;
+  StatusOr<ReadyMessage> ready = Prepare(hello, machine);
+  if (!ready.ok()) {
+    FailedMessage failed{.message = Message(ready.status())};
+    TCC_RETURN_IF_ERROR(WriteFrame(socket, FrameKind::kFailed, Encode(failed)));
+    return ready.status();
+  }
   if (kLimitsAddresses && hello.address_space_bytes > 0) {
     SetLimit(RLIMIT_AS, hello.address_space_bytes);
   }
-  ReadyMessage ready{.threads = static_cast<uint32_t>(pool->threads()), .cpu = CpuName()};
-  TCC_RETURN_IF_ERROR(WriteFrame(socket, FrameKind::kReady, Encode(ready)));
-  return pool;
+  TCC_RETURN_IF_ERROR(WriteFrame(socket, FrameKind::kReady, Encode(*ready)));
+  return machine;
 }
 
 // The worker's side of the protocol: a task and a network, and what is asked of them.
 class Server {
  public:
-  Server(int socket, std::shared_ptr<ThreadPool> pool) : socket_(socket), pool_(std::move(pool)) {}
+  Server(int socket, Machine machine) : socket_(socket), machine_(std::move(machine)) {}
 
   // Answers a frame. Error: it makes no sense, or the tuner is gone.
   Status Answer(MeasureFrame frame) {
@@ -169,25 +217,46 @@ class Server {
 
   Status OpenTheTask(std::span<const uint8_t> payload) {
     TCC_ASSIGN_OR_RETURN(TaskMessage message, DecodeTask(payload));
-    task_.emplace(std::move(message), pool_);
-    Measurement opened = task_->Open(canary_.Now(*pool_));
+    Measurement opened = Open(std::move(message));
     if (opened.status == MeasureStatus::kOk) {
       return Write(FrameKind::kMeasured, MeasuredMessage{.id = 0, .measurement = opened});
     }
-    task_.reset();
-    return Write(FrameKind::kFailed, FailedMessage{.message = Describe(opened)});
+    TCC_RETURN_IF_ERROR(Write(FrameKind::kFailed, FailedMessage{.message = Describe(opened)}));
+    EndIfBroken();
+    cpu_task_.reset();
+    gpu_task_.reset();
+    return OkStatus();
+  }
+
+  Measurement Open(TaskMessage message) {
+    if (machine_.context) {
+      gpu_task_.emplace(std::move(message),
+                        GpuTaskOptions{.context = machine_.context, .pool = machine_.pool});
+      return gpu_task_->Open();
+    }
+    cpu_task_.emplace(std::move(message), machine_.pool);
+    return cpu_task_->Open(canary_.Now(*machine_.pool));
+  }
+
+  // A broken context breaks every later call, the destruction of what lies in it too.
+  void EndIfBroken() const {
+    if (gpu_task_ && gpu_task_->broken()) ::_exit(kBrokenContext);
   }
 
   Status Measure(std::span<const uint8_t> payload) {
     TCC_ASSIGN_OR_RETURN(MeasureMessage message, DecodeMeasure(payload));
     MeasuredMessage answer{.id = message.id, .measurement = {}};
-    if (task_) {
-      answer.measurement = task_->Measure(std::move(message), canary_.Recent(*pool_));
+    if (gpu_task_) {
+      answer.measurement = gpu_task_->Measure(std::move(message));
+    } else if (cpu_task_) {
+      answer.measurement = cpu_task_->Measure(std::move(message), canary_.Recent(*machine_.pool));
     } else {
       answer.measurement.status = MeasureStatus::kLaunchFailed;
       answer.measurement.message = "no task is open";
     }
-    return Write(FrameKind::kMeasured, answer);
+    TCC_RETURN_IF_ERROR(Write(FrameKind::kMeasured, answer));
+    EndIfBroken();
+    return OkStatus();
   }
 
   Status OpenTheNetwork(std::span<const uint8_t> payload) {
@@ -199,8 +268,8 @@ class Server {
   Status MakeNetwork(NetworkMessage message) {
     TCC_ASSIGN_OR_RETURN(Artefact skeleton, ReadArtefact(message.skeleton));
     TCC_ASSIGN_OR_RETURN(
-        network_,
-        BoundNetwork::Create(std::move(skeleton), std::move(message.roles), pool_, message.seed));
+        network_, BoundNetwork::Create(std::move(skeleton), std::move(message.roles), machine_.pool,
+                                       message.seed));
     return OkStatus();
   }
 
@@ -236,16 +305,17 @@ class Server {
   }
 
   int socket_;
-  std::shared_ptr<ThreadPool> pool_;
+  Machine machine_;
   Canary canary_;
-  std::optional<OpenTask> task_;
+  std::optional<OpenTask> cpu_task_;
+  std::optional<GpuTask> gpu_task_;
   std::unique_ptr<BoundNetwork> network_;
 };
 
 // Serves frames until one makes no sense or the tuner is gone.
 Status Serve(int socket) {
-  TCC_ASSIGN_OR_RETURN(std::shared_ptr<ThreadPool> pool, Greet(socket));
-  Server server(socket, pool);
+  TCC_ASSIGN_OR_RETURN(Machine machine, Greet(socket));
+  Server server(socket, std::move(machine));
   while (true) {
     TCC_ASSIGN_OR_RETURN(MeasureFrame frame, ReadFrame(socket));
     TCC_RETURN_IF_ERROR(server.Answer(std::move(frame)));

@@ -6,7 +6,8 @@ namespace tcc {
 // Kernels run in this process, so that their faults end it. The process takes limits of its own (no
 // core files, the address space that the tuner says) and ends at once when the tuner goes away in
 // the middle of a kernel. Returns the exit code: 0, or 2 for a frame that makes no sense, which a
-// line on stderr reports.
+// line on stderr reports. The process exits with 3 after it has told of a fault that no later call
+// of the GPU's driver survives.
 int ServeMeasurements(int socket);
 
 }  // namespace tcc

@@ -50,7 +50,7 @@ TEST_CASE("messages come back as they were and every cut is noticed", "[runtime]
       HelloMessage{.threads = 3, .address_space_bytes = uint64_t{5} << 40}, DecodeHello);
   CHECK(hello.threads == 3);
   CHECK(hello.address_space_bytes == uint64_t{5} << 40);
-  CHECK(ThereAndBack(ReadyMessage{.threads = 2, .cpu = "Z80"}, DecodeReady).cpu == "Z80");
+  CHECK(ThereAndBack(ReadyMessage{.threads = 2, .device = "Z80"}, DecodeReady).device == "Z80");
   CHECK(ThereAndBack(FailedMessage{"why"}, DecodeFailed).message == "why");
 
   NetworkMessage network = ThereAndBack(
@@ -111,7 +111,7 @@ TEST_CASE("values out of range are refused with the field's name", "[runtime][me
              Contains("runs is 0; expected 1 to"));
   CHECK_THAT(said(DecodeRan(Encode(RanMessage{.seconds = -1, .kernel_seconds = {}}))),
              Contains("ran message: seconds is -1"));
-  CHECK_THAT(said(DecodeReady(Encode(ReadyMessage{.threads = 99999, .cpu = ""}))),
+  CHECK_THAT(said(DecodeReady(Encode(ReadyMessage{.threads = 99999, .device = ""}))),
              Contains("threads is 99999"));
   TaskMessage task;
   task.roles = {static_cast<OperandRole>(3)};

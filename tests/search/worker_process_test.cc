@@ -160,7 +160,7 @@ Measurement MeasureIn(Measurer& measurer, const std::string& artefact, double se
 
 TEST_CASE("a worker says what it is and ends when it is no longer needed", "[search][worker]") {
   std::unique_ptr<WorkerProcess> worker = StartFake();
-  CHECK(worker->ready().cpu == "a fake");
+  CHECK(worker->ready().device == "a fake");
   const pid_t process = worker->process();
   CHECK(getpgid(process) == process);
   CHECK(worker->End(kLong) == "ended with exit code 0");

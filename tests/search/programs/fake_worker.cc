@@ -88,7 +88,7 @@ Status Serve(const MeasureFrame& frame) {
     TCC_ASSIGN_OR_RETURN(HelloMessage hello, DecodeHello(frame.payload));
     std::fputs("the fake worker says hello\n", stderr);
     return WriteFrame(kSocket, FrameKind::kReady,
-                      Encode(ReadyMessage{.threads = hello.threads, .cpu = "a fake"}));
+                      Encode(ReadyMessage{.threads = hello.threads, .device = "a fake"}));
   }
   if (frame.kind == FrameKind::kTask) {
     TCC_ASSIGN_OR_RETURN(TaskMessage task, DecodeTask(frame.payload));

@@ -1,0 +1,431 @@
+#include "runtime/measure/gpu_task.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "runtime/cuda/cuda_queue.h"
+#include "runtime/cuda/cuda_timing.h"
+#include "runtime/measure/guarded_block.h"
+#include "runtime/measure/task_operands.h"
+#include "support/check.h"
+#include "support/integer_division.h"
+
+namespace tcc {
+namespace {
+
+// Whatever a launch and two events cost beside the kernel, seconds.
+constexpr double kLaunchSlack = 10e-6;
+constexpr int64_t kCopyAlignment = 256;
+
+// A candidate with the queue that launches its kernels.
+struct QueuedCandidate {
+  LoadedCandidate loaded;
+  std::unique_ptr<DeviceQueue> queue;
+
+  const KernelCall& kernel() const { return loaded.calls.back(); }
+};
+
+// Returns the buffers of a call, each once.
+std::vector<size_t> DistinctBuffers(const KernelCall& call) {
+  std::vector<size_t> buffers = call.buffers;
+  std::ranges::sort(buffers);
+  buffers.erase(std::ranges::unique(buffers).begin(), buffers.end());
+  return buffers;
+}
+
+}  // namespace
+
+class GpuTask::State {
+ public:
+  State(TaskMessage message, const GpuTaskOptions& options)
+      : message_(std::move(message)),
+        context_(options.context),
+        devices_(options.devices),
+        pool_(options.pool) {}
+
+  Measurement Open();
+  Measurement Measure(MeasureMessage message);
+  ~State() {
+    CudaScope scope(*context_);
+    timer_.reset();
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  bool broken() const { return broken_; }
+
+ private:
+  StatusOr<QueuedCandidate> Load(std::vector<uint8_t> artefact);
+  Status MakeOperands(const LoadedCandidate& reference);
+  GuardedBlock& BlockOf(size_t operand, size_t set) {
+    return blocks_[operands_[operand].HasSet(set) ? set : 0];
+  }
+
+  // Everything up to the timing; statuses other than kOk end the measuring.
+  Measurement Prepare(const QueuedCandidate& candidate);
+  Measurement Launch(const QueuedCandidate& candidate, size_t set);
+  StatusOr<std::string> ReadOutputs();
+  Measurement Check(const QueuedCandidate& candidate, size_t set);
+  Measurement CheckAll(const QueuedCandidate& candidate, double stop_beyond);
+  Measurement RunReference(const QueuedCandidate& reference);
+  StatusOr<std::string> RestoreOperands();
+  Measurement Restored(Measurement checked);
+
+  StatusOr<double> TimeOnce(const QueuedCandidate& candidate);
+  StatusOr<CudaTime> TimeSets(const QueuedCandidate& candidate, double once);
+  Measurement Time(const QueuedCandidate& candidate, Measurement checked);
+  bool IsCold(size_t buffer) const;
+  Status MakeCopies(const KernelCall& call, std::span<const size_t> cold, int64_t sets);
+  CudaTimingOptions TimingFor(double once, int64_t sets) const;
+
+  uint8_t* DeviceMemory(size_t buffer, size_t set);
+  Status LaunchOn(const QueuedCandidate& candidate, const KernelCall& call,
+                  const std::function<uint8_t*(size_t buffer)>& memory_of);
+  Measurement Lost(const Status& status);
+
+  TaskMessage message_;
+  std::shared_ptr<const CudaContext> context_;
+  std::span<const DeviceRow> devices_;
+  std::shared_ptr<ThreadPool> pool_;
+  bool broken_ = false;
+
+  std::vector<TaskOperand> operands_;
+  std::unique_ptr<CudaTimer> timer_;
+  GuardedBlock blocks_[kValueSets];  // all operands with the first values; inputs with the second
+  std::vector<std::vector<uint8_t>> outputs_;  // by operand: the results of the latest launch
+  GuardedBlock prepared_;                      // of the latest candidate
+  CudaMemory copies_;                          // of cold operands, set by set
+  std::vector<int64_t> copy_of_;               // by buffer: its offset in a set of copies; -1: none
+  int64_t copy_stride_ = 0;
+};
+
+// A context that is broken answers every call with the error that broke it.
+Measurement GpuTask::State::Lost(const Status& status) {
+  if (!timer_ || timer_->Finish().ok()) return FailureOf(status);
+  broken_ = true;
+  return Failure(MeasureStatus::kFault, Message(status));
+}
+
+StatusOr<QueuedCandidate> GpuTask::State::Load(std::vector<uint8_t> artefact) {
+  TCC_ASSIGN_OR_RETURN(
+      LoadedCandidate loaded,
+      LoadCandidate(std::move(artefact), message_.roles,
+                    {.pool = pool_, .devices = devices_, .ordinal = context_->device().ordinal}));
+  TCC_ASSIGN_OR_RETURN(std::unique_ptr<DeviceQueue> queue,
+                       loaded.module.device().MakeQueue(loaded.module.kernels()));
+  if (!queue) return InvalidInput("the kernels run on no GPU, as the task's do");
+  queue->UseStream(timer_->stream());
+  return QueuedCandidate{.loaded = std::move(loaded), .queue = std::move(queue)};
+}
+
+// Operands that a set has no values of its own for have no bytes in its block.
+Status GpuTask::State::MakeOperands(const LoadedCandidate& reference) {
+  operands_ = OperandsOf(message_, reference);
+  outputs_.resize(operands_.size());
+  for (size_t set = 0; set < kValueSets; ++set) {
+    std::vector<int64_t> sizes;
+    for (const TaskOperand& operand : operands_) {
+      sizes.push_back(operand.HasSet(set) ? operand.bytes : 0);
+    }
+    TCC_ASSIGN_OR_RETURN(blocks_[set], GuardedBlock::Make(context_, timer_->stream(), sizes,
+                                                          "the operands of a task"));
+    for (size_t i = 0; i < operands_.size(); ++i) {
+      if (!operands_[i].HasSet(set)) continue;
+      std::span<uint8_t> image = blocks_[set].image(i);
+      if (operands_[i].role == OperandRole::kOutput) {
+        std::ranges::fill(image, uint8_t{0xff});
+      } else {
+        FillOperand(operands_[i], set, message_.epsilon, image);
+      }
+    }
+    TCC_RETURN_IF_ERROR(blocks_[set].UploadAll());
+  }
+  return timer_->Finish();
+}
+
+uint8_t* GpuTask::State::DeviceMemory(size_t buffer, size_t set) {
+  if (buffer < operands_.size()) return BlockOf(buffer, set).device(buffer);
+  return prepared_.device(buffer - operands_.size());
+}
+
+Status GpuTask::State::LaunchOn(const QueuedCandidate& candidate, const KernelCall& call,
+                                const std::function<uint8_t*(size_t buffer)>& memory_of) {
+  std::vector<void*> buffers;
+  for (size_t buffer : call.buffers) buffers.push_back(memory_of(buffer));
+  return candidate.queue->Launch(call.kernel, {buffers, call.bytes, call.shape_args});
+}
+
+// --- checking
+
+// Runs the prepare kernels. The memory that they fill begins as zeros, as it does in an artefact.
+Measurement GpuTask::State::Prepare(const QueuedCandidate& candidate) {
+  const LoadedCandidate& loaded = candidate.loaded;
+  StatusOr<GuardedBlock> made =
+      GuardedBlock::Make(context_, timer_->stream(),
+                         std::span(loaded.bytes).subspan(operands_.size()), "prepared operands");
+  if (!made.ok()) return Lost(made.status());
+  prepared_ = *std::move(made);
+  Status status = prepared_.UploadAll();
+  std::span<const KernelCall> calls = loaded.calls;
+  for (const KernelCall& call : calls.first(calls.size() - 1)) {
+    if (!status.ok()) break;
+    status = LaunchOn(candidate, call, [&](size_t b) { return DeviceMemory(b, kTimedSet); });
+  }
+  if (status.ok()) status = timer_->Finish();
+  return status.ok() ? Measurement() : Lost(Annotate(status, "prepare kernel"));
+}
+
+// Reads the results. Returns which operand the kernel wrote beside, "" for none.
+StatusOr<std::string> GpuTask::State::ReadOutputs() {
+  GuardedBlock& block = blocks_[0];
+  std::string damage;
+  for (size_t i = 0; i < operands_.size(); ++i) {
+    if (operands_[i].role != OperandRole::kOutput) continue;
+    TCC_RETURN_IF_ERROR(block.Download(i));
+    outputs_[i].assign(block.downloaded().begin(), block.downloaded().end());
+    std::string_view side = block.DamagedSide();
+    if (damage.empty() && !side.empty()) {
+      damage = fmt::format("wrote right {} operand {}", side, operands_[i].name);
+    }
+  }
+  return damage;
+}
+
+// Runs the kernel once, on poisoned results.
+Measurement GpuTask::State::Launch(const QueuedCandidate& candidate, size_t set) {
+  Status status;
+  for (size_t i = 0; i < operands_.size() && status.ok(); ++i) {
+    if (operands_[i].role == OperandRole::kOutput) status = blocks_[0].Upload(i);
+  }
+  if (status.ok()) {
+    status = LaunchOn(candidate, candidate.kernel(),
+                      [&](size_t buffer) { return DeviceMemory(buffer, set); });
+  }
+  if (status.ok()) status = timer_->Finish();
+  StatusOr<std::string> damage = status.ok() ? ReadOutputs() : status;
+  if (!damage.ok()) return Lost(damage.status());
+  return damage->empty() ? Measurement() : Failure(MeasureStatus::kWrong, *damage);
+}
+
+// Before a wrong candidate runs again its inputs are made what they were.
+Measurement GpuTask::State::Check(const QueuedCandidate& candidate, size_t set) {
+  const ErrorBound bound{.terms = message_.terms, .epsilon = message_.epsilon};
+  auto result = [&](size_t operand) -> std::span<const uint8_t> { return outputs_[operand]; };
+  bool again = false;
+  return CheckTwice({.launch =
+                         [&] {
+                           if (std::exchange(again, true)) {
+                             for (const GuardedBlock& block : blocks_) {
+                               Status uploaded = block.UploadAll();
+                               if (!uploaded.ok()) return Lost(uploaded);
+                             }
+                           }
+                           return Launch(candidate, set);
+                         },
+                     .compare = [&] { return CompareResults(operands_, set, bound, result); }});
+}
+
+// The first runs load code and wake the clock, so the time of neither counts.
+Measurement GpuTask::State::CheckAll(const QueuedCandidate& candidate, double stop_beyond) {
+  Measurement right;
+  for (size_t set = 0; set < kValueSets; ++set) {
+    Measurement checked = Check(candidate, set);
+    if (checked.status != MeasureStatus::kOk) return checked;
+    right.error = std::max(right.error, checked.error);
+  }
+  StatusOr<double> once = TimeOnce(candidate);
+  if (!once.ok()) return Lost(once.status());
+  right.seconds = *once;
+  bool is_slow = stop_beyond > 0 && *once > stop_beyond + kLaunchSlack;
+  return is_slow ? Slow(std::move(right), stop_beyond) : right;
+}
+
+// Makes operands what they were. Returns the name of an input that was written, "" for none.
+StatusOr<std::string> GpuTask::State::RestoreOperands() {
+  std::string written;
+  for (size_t i = 0; i < operands_.size(); ++i) {
+    if (operands_[i].role == OperandRole::kOutput) continue;
+    for (size_t set = 0; set < kValueSets; ++set) {
+      if (!operands_[i].HasSet(set)) continue;
+      TCC_ASSIGN_OR_RETURN(bool changed, blocks_[set].RestoreIfChanged(i));
+      if (changed && written.empty()) written = operands_[i].name;
+    }
+  }
+  TCC_RETURN_IF_ERROR(timer_->Finish());
+  return written;
+}
+
+// Returns the measurement of a candidate, or that it wrote an input.
+Measurement GpuTask::State::Restored(Measurement checked) {
+  if (broken_) return checked;
+  StatusOr<std::string> written = RestoreOperands();
+  if (!written.ok()) return Lost(written.status());
+  if (!written->empty()) return Failure(MeasureStatus::kWrong, "wrote its input " + *written);
+  return checked;
+}
+
+// --- timing
+
+bool GpuTask::State::IsCold(size_t buffer) const {
+  switch (message_.policy) {
+    case MeasurePolicy::kWarm:
+      return false;
+    case MeasurePolicy::kRotateWeightsL2:
+      return buffer >= operands_.size() || operands_[buffer].role == OperandRole::kConstant;
+    case MeasurePolicy::kRotateL2:
+      return true;
+    case MeasurePolicy::kRotate64M:
+    case MeasurePolicy::kInPlace:
+      break;
+  }
+  TCC_UNREACHABLE();
+}
+
+StatusOr<double> GpuTask::State::TimeOnce(const QueuedCandidate& candidate) {
+  return timer_->TimeOnce([&](size_t) {
+    return LaunchOn(candidate, candidate.kernel(),
+                    [&](size_t buffer) { return DeviceMemory(buffer, kTimedSet); });
+  });
+}
+
+// Copies the cold operands for all sets but the first, which the checked operands are.
+Status GpuTask::State::MakeCopies(const KernelCall& call, std::span<const size_t> cold,
+                                  int64_t sets) {
+  copy_of_.assign(operands_.size() + prepared_.size(), -1);
+  copy_stride_ = 0;
+  std::vector<int64_t> bytes(copy_of_.size());
+  for (size_t i = 0; i < call.buffers.size(); ++i) bytes[call.buffers[i]] = call.bytes[i];
+  for (size_t buffer : cold) {
+    copy_of_[buffer] = copy_stride_;
+    copy_stride_ += RoundUp(bytes[buffer], kCopyAlignment);
+  }
+  const int64_t wanted = copy_stride_ * (sets - 1);
+  if (copies_.bytes() < wanted) {
+    copies_.Reset();
+    TCC_ASSIGN_OR_RETURN(copies_, CudaMemory::Allocate(context_, wanted, "copies of operands"));
+  }
+  for (int64_t set = 1; set < sets; ++set) {
+    for (size_t buffer : cold) {
+      if (bytes[buffer] == 0) continue;
+      uint8_t* to = copies_.data() + (set - 1) * copy_stride_ + copy_of_[buffer];
+      TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(context_->driver(), "copying an operand",
+                                        cuMemcpyDtoDAsync_v2, AddressOf(to),
+                                        AddressOf(DeviceMemory(buffer, kTimedSet)),
+                                        static_cast<size_t>(bytes[buffer]), timer_->stream()));
+    }
+  }
+  return OkStatus();
+}
+
+// A graph has a run for each set at least; slow kernels have fewer blocks.
+CudaTimingOptions GpuTask::State::TimingFor(double once, int64_t sets) const {
+  const GpuTimingLimits& limits = message_.gpu;
+  double graph = std::max(limits.graph_seconds, once * static_cast<double>(sets));
+  double blocks = limits.max_seconds / (graph * limits.replays);
+  return {.launches = static_cast<int>(sets),
+          .max_launches = std::max<int>(static_cast<int>(sets), limits.max_runs),
+          .graph_seconds = limits.graph_seconds,
+          .replays = limits.replays,
+          .blocks = static_cast<int>(std::clamp<double>(blocks, 2, std::max(2, limits.blocks)))};
+}
+
+StatusOr<CudaTime> GpuTask::State::TimeSets(const QueuedCandidate& candidate, double once) {
+  const KernelCall& call = candidate.kernel();
+  const GpuTimingLimits& limits = message_.gpu;
+  std::vector<size_t> cold = DistinctBuffers(call);
+  std::erase_if(cold, [&](size_t buffer) { return !IsCold(buffer); });
+  int64_t cold_bytes = 0;
+  for (size_t buffer : cold) cold_bytes += candidate.loaded.bytes[buffer];
+  int64_t sets = std::min<int64_t>(CountColdSets(cold_bytes, context_->device()), limits.max_sets);
+  // A kernel that takes long reads more than a cache holds by itself.
+  double affordable = limits.max_seconds / (2 * limits.replays * std::max(once, 1e-9));
+  sets =
+      std::clamp<int64_t>(sets, 1, std::max<int64_t>(2, std::llround(std::min(affordable, 1e6))));
+  TCC_RETURN_IF_ERROR(MakeCopies(call, cold, sets));
+  const CudaWork work = [&](size_t set) {
+    return LaunchOn(candidate, call, [&](size_t buffer) {
+      if (set == 0 || copy_of_[buffer] < 0) return DeviceMemory(buffer, kTimedSet);
+      return copies_.data() + (static_cast<int64_t>(set) - 1) * copy_stride_ + copy_of_[buffer];
+    });
+  };
+  TCC_ASSIGN_OR_RETURN(std::vector<CudaTime> times,
+                       timer_->Time({&work, 1}, static_cast<size_t>(sets), TimingFor(once, sets)));
+  TCC_RETURN_IF_ERROR(times[0].graph);
+  return times[0];
+}
+
+// Adds the times to the measurement of a candidate that was found right.
+Measurement GpuTask::State::Time(const QueuedCandidate& candidate, Measurement checked) {
+  StatusOr<CudaTime> timed = TimeSets(candidate, checked.seconds);
+  if (!timed.ok()) return Lost(timed.status());
+  checked.seconds = timed->min_seconds;
+  checked.spread = (timed->median_seconds - timed->min_seconds) / timed->min_seconds;
+  checked.calls = timed->runs;
+  return checked;
+}
+
+// --- the two frames
+
+Measurement GpuTask::State::RunReference(const QueuedCandidate& reference) {
+  auto result = [&](size_t operand) -> std::span<const uint8_t> { return outputs_[operand]; };
+  for (size_t set = 0; set < kValueSets; ++set) {
+    Measurement launched = Launch(reference, set);
+    if (launched.status != MeasureStatus::kOk) return launched;
+    Status kept = KeepResults(operands_, set, result);
+    if (!kept.ok()) return FailureOf(kept);
+  }
+  StatusOr<double> once = TimeOnce(reference);
+  if (!once.ok()) return Lost(once.status());
+  return {.seconds = *once};
+}
+
+Measurement GpuTask::State::Open() {
+  if (!IsPolicyOf(message_.policy, "cuda")) {
+    return FailureOf(InvalidInput("policy '{}' is none of a GPU's", NameOf(message_.policy)));
+  }
+  CudaScope scope(*context_);
+  if (!scope.status().ok()) return FailureOf(scope.status());
+  StatusOr<std::unique_ptr<CudaTimer>> timer = CudaTimer::Make(context_);
+  if (!timer.ok()) return FailureOf(timer.status());
+  timer_ = *std::move(timer);
+  StatusOr<QueuedCandidate> reference = Load(std::move(message_.artefact));
+  if (!reference.ok()) return Lost(reference.status());
+  Status made = MakeOperands(reference->loaded);
+  if (!made.ok()) return Lost(made);
+  Measurement run = Prepare(*reference);
+  if (run.status == MeasureStatus::kOk) run = RunReference(*reference);
+  run = Restored(std::move(run));
+  return run.status == MeasureStatus::kOk ? Time(*reference, run) : run;
+}
+
+Measurement GpuTask::State::Measure(MeasureMessage message) {
+  CudaScope scope(*context_);
+  if (!scope.status().ok()) return Lost(scope.status());
+  StatusOr<QueuedCandidate> candidate = Load(std::move(message.artefact));
+  if (!candidate.ok()) return Lost(candidate.status());
+  Status fits = CheckOperands(operands_, candidate->loaded);
+  if (!fits.ok()) return FailureOf(fits);
+  Measurement checked = Prepare(*candidate);
+  if (checked.status == MeasureStatus::kOk) checked = CheckAll(*candidate, message.stop_beyond);
+  checked = Restored(std::move(checked));
+  return checked.status == MeasureStatus::kOk ? Time(*candidate, checked) : checked;
+}
+
+GpuTask::GpuTask(TaskMessage message, const GpuTaskOptions& options)
+    : state_(std::make_unique<State>(std::move(message), options)) {}
+
+GpuTask::~GpuTask() = default;
+
+Measurement GpuTask::Open() {
+  return state_->Open();
+}
+
+Measurement GpuTask::Measure(MeasureMessage message) {
+  return state_->Measure(std::move(message));
+}
+
+bool GpuTask::broken() const {
+  return state_->broken();
+}
+
+}  // namespace tcc
