@@ -105,8 +105,8 @@ StatusOr<CompileRequest> MakeRequest(const CompileOptions& options,
   compile.schedules = std::move(schedules);
   compile.warn = warn;
   if (!options.database.empty()) {
-    TCC_ASSIGN_OR_RETURN(compile.tuned,
-                         ReadTunedSchedules(options.database, target, UsableCpus(), warn));
+    TCC_ASSIGN_OR_RETURN(compile.tuned, ReadTunedSchedules(options.database, target, UsableCpus(),
+                                                           options.device, warn));
   }
   return CompileRequest{std::move(graph), std::move(compile)};
 }

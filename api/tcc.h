@@ -54,8 +54,12 @@ struct CompileOptions {
   // kernel has.
   std::map<std::string, std::string> schedules = {};
   // The file of measurements that Tune or tcc tune has made; it is only read. Kernels without a
-  // schedule above get the best one that was measured on a CPU like this one. "": no file.
+  // schedule above get the best one that was measured on a CPU like this one, or on `device`. "":
+  // no file.
   std::string database = {};
+  // A part of the name of the device in the database whose measurements count. "": this CPU; for a
+  // GPU target the GPU with measurements of the most kernels.
+  std::string device = {};
   // The hooks are called from the compiler's threads, one at a time.
   std::function<void(const Progress&)> progress = {};
   std::function<void(LogLevel, std::string_view)> logger = {};

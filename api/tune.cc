@@ -62,6 +62,7 @@ StatusOr<TuneSummary> TuneWith(const TuneOptions& options, const ImportFunction&
   CompileOptions compile = options.compile;
   compile.schedules.clear();
   compile.database.clear();
+  compile.device.clear();
   Reporter reporter(compile);
   TCC_ASSIGN_OR_RETURN(CompileRequest request, MakeRequest(compile, import_model, reporter));
   TuneGraphOptions tune;
@@ -73,8 +74,6 @@ StatusOr<TuneSummary> TuneWith(const TuneOptions& options, const ImportFunction&
   if (options.progress) {
     tune.tune.event = [&](const TuneEvent& event) { options.progress(ToApi(event)); };
   }
-  // The default of `tcc tune`.
-  tune.policy = MeasurePolicy::kInPlace;
   tune.threads = options.threads > 0 ? options.threads : UsableCpus();
   TCC_ASSIGN_OR_RETURN(TuneResult result,
                        TuneIntoDatabase(std::move(request.graph), tune, options.database));

@@ -5,6 +5,21 @@
 #include "support/sha256.h"
 
 namespace tcc {
+namespace {
+
+// How operands lie when kernels are timed by a policy (MeasurePolicy, and one of older records).
+struct PolicyRow {
+  std::string_view name;
+  bool cold_weights = false, cold_activations = false;
+};
+constexpr PolicyRow kPolicies[] = {{"warm", false, false},
+                                   {"in-place", true, false},
+                                   {"rotate-64M", true, true},
+                                   {"rotate-weights-64M", true, false},
+                                   {"rotate-L2", true, true},
+                                   {"rotate-weights-L2", true, false}};
+
+}  // namespace
 
 double MeasuredTask::BestSeconds() const {
   double best = 0;
@@ -15,14 +30,16 @@ double MeasuredTask::BestSeconds() const {
 }
 
 bool IsKnownPolicy(const std::string& policy) {
-  return policy == "warm" || policy == "rotate-weights-64M" || policy == "rotate-64M" ||
-         policy == "in-place";
+  return std::ranges::find(kPolicies, policy, &PolicyRow::name) != std::end(kPolicies);
 }
 
 RunSettings SettingsOf(const std::string& policy, int threads) {
-  bool all = policy == "rotate-64M";
-  bool weights = all || policy == "rotate-weights-64M" || policy == "in-place";
-  return {.threads = threads, .cold_weights = weights, .cold_activations = all};
+  RunSettings settings{.threads = threads};
+  const PolicyRow* row = std::ranges::find(kPolicies, policy, &PolicyRow::name);
+  if (row == std::end(kPolicies)) return settings;
+  settings.cold_weights = row->cold_weights;
+  settings.cold_activations = row->cold_activations;
+  return settings;
 }
 
 size_t MeasuredTasks::Add(const MeasuredRecord& record) {

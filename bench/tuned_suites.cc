@@ -11,6 +11,7 @@
 #include "bench/cpu/kernel_suite.h"
 #include "bench/tuned_report.h"
 #include "bench/write_text.h"
+#include "compiler/measured_device.h"
 #include "compiler/tune_graph.h"
 #include "runtime/executor/usable_cpus.h"
 #include "search/database/database_report.h"
@@ -55,13 +56,13 @@ StatusOr<KnownSchedules> ReadSchedules(const std::string& path, const Target& ta
   KnownSchedules known{.path = path, .threads = threads};
   TCC_ASSIGN_OR_RETURN(Database database, Database::Open(path, Database::Access::kRead));
   TCC_ASSIGN_OR_RETURN(known.rows, BestRowsOf(database));
-  Environment here = LocalEnvironment(target, threads);
+  TCC_ASSIGN_OR_RETURN(Environment here, RecordedEnvironment(database, target, threads, "", Warn));
   std::erase_if(known.rows, [&](const BestRow& row) {
     const Environment& there = row.environment;
     return there.target != here.target || there.device != here.device ||
            there.measurer != here.measurer || there.threads != here.threads;
   });
-  TCC_ASSIGN_OR_RETURN(known.best, ReadTunedSchedules(path, target, threads, Warn));
+  TCC_ASSIGN_OR_RETURN(known.best, ReadTunedSchedules(path, target, threads, "", Warn));
   return known;
 }
 

@@ -10,6 +10,7 @@
 #include "bench/subcommand.h"
 #include "compiler/kernels.h"
 #include "compiler/make_backend.h"
+#include "compiler/measured_device.h"
 #include "compiler/tune_graph.h"
 #include "runtime/executor/usable_cpus.h"
 #include "search/measure/local_measurer.h"
@@ -49,7 +50,8 @@ struct Setup {
     return BuildCandidates(workload, candidates, options);
   }
   StatusOr<std::unique_ptr<Measurer>> NewMeasurer() const {
-    return MakeLocalMeasurer({.threads = threads, .policy = policy});
+    return MakeLocalMeasurer(
+        {.hello = {.threads = static_cast<uint32_t>(threads)}, .policy = policy});
   }
 };
 

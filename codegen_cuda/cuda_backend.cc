@@ -37,7 +37,10 @@ StatusOr<KernelCode> CodeOf(const Function& fn, const Target& target) {
 class CudaBackend final : public Backend {
  public:
   CudaBackend(const Target& target, const CudaBackendOptions& options)
-      : target_(target), code_(options.code), programs_(target, options.cache_folder) {}
+      : target_(target),
+        code_(options.code),
+        candidates_(options.candidates),
+        programs_(target, {.cache_folder = options.cache_folder, .keep = !options.candidates}) {}
 
   StatusOr<CompiledModule> Compile(const LoweredModule& module,
                                    const BackendOptions& options) override {
@@ -163,10 +166,11 @@ class CudaBackend final : public Backend {
   }
 
   // PTX for sm_90a runs on no newer device.
-  bool IsPortable() const { return target_.name.back() != 'a'; }
+  bool IsPortable() const { return !candidates_ && target_.name.back() != 'a'; }
 
   Target target_;
   GpuCode code_;
+  bool candidates_;
   CudaPrograms programs_;
 };
 

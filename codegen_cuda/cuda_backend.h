@@ -12,6 +12,9 @@ namespace tcc {
 struct CudaBackendOptions {
   GpuCode code = GpuCode::kCubin;  // kCudaText needs no NVRTC; its resources are unknown
   std::string cache_folder = {};   // the folder that keeps NVRTC's results; "": none
+  // Whether the code is of candidates, of which there are thousands that nobody wants again: then
+  // neither this backend nor the folder keeps it, and images have no PTX for newer devices.
+  bool candidates = false;
 };
 
 // Makes the backend of a CUDA target. Compile gives a GpuProgram (runtime/artefact/gpu_program.h)

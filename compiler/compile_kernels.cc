@@ -75,7 +75,7 @@ StatusOr<CompiledModule> CompileKernels(KernelSet& kernels, const CompileOptions
   if (options.target.kind == TargetKind::kReference)
     return CompiledModule{ReferenceKernels(TensorsOf(kernels)), {}};
   TCC_ASSIGN_OR_RETURN(std::unique_ptr<Backend> backend,
-                       MakeBackend(options.target, options.gpu_code));
+                       MakeBackend(options.target, {.gpu_code = options.gpu_code}));
   return CompileKernels(kernels, options, *backend);
 }
 

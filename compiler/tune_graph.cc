@@ -1,11 +1,13 @@
 #include "compiler/tune_graph.h"
-#include "compiler/make_backend.h"
 
 #include <algorithm>
 
-#include "codegen_llvm/toolchain.h"
+#include "compiler/make_backend.h"
+#include "compiler/measured_device.h"
 #include "compiler/tunable_network.h"
+#include "runtime/artefact/artefact_device.h"
 #include "runtime/cpu/cpu_features.h"
+#include "runtime/cuda/cuda_device.h"
 #include "runtime/executor/available_memory.h"
 #include "search/measure/local_measurer.h"
 #include "search/measure/local_network.h"
@@ -14,32 +16,30 @@
 #include "support/stop.h"
 #include "support/stopwatch.h"
 #include "support/temporary_folder.h"
-#include "support/version.h"
 
 namespace tcc {
 namespace {
 
-// Describes the properties of this CPU that determine which kernel is fastest.
-std::string DescribeHost() {
-  StatusOr<Target> native = FindTarget("native");
-  TCC_CHECK(native.ok());
-  std::string features;
-  for (const std::string& feature : RequiredCpuFeatures(*native)) features += feature + " ";
-  return fmt::format("{}, {} KiB of L1, {} KiB of L2, features {}", HostCpuName(),
-                     native->l1_bytes / 1024, native->l2_bytes / 1024,
-                     ToHex(Sha256(features)).substr(0, 8));
-}
-
 Status ExpectRunsHere(const Target& target) {
-  if (target.kind != TargetKind::kCpu) {
-    return Missing("kernels for '{}' cannot be measured: this version measures on CPUs",
-                   target.name);
+  switch (target.kind) {
+    case TargetKind::kCpu:
+      return CheckCpuFeatures(RequiredCpuFeatures(target));
+    case TargetKind::kGpu:
+      return OkStatus();  // the worker says what it has
+    case TargetKind::kReference:
+      return Missing("kernels for '{}' cannot be measured: nothing is compiled for it",
+                     target.name);
   }
-  return CheckCpuFeatures(RequiredCpuFeatures(target));
+  TCC_UNREACHABLE();
 }
 
 // The address space that a worker reserves without using it: libraries, stacks, allocator pools.
 constexpr uint64_t kWorkerBytes = uint64_t{1} << 30;
+
+// The time beyond a candidate's own in which a GPU's worker answers: it has a limit for each wait
+// of its own, so this strikes a driver that does not return. Text goes through the host compiler.
+constexpr double kGpuSeconds = 10;
+constexpr double kTextSeconds = 60;
 
 constexpr double kMinSeconds = 1e-3;  // the least budget; 0 would mean no limit
 
@@ -54,6 +54,7 @@ uint64_t MemoryForWorker() {
 // with a warning, where it does not run there and is not needed.
 StatusOr<std::unique_ptr<NetworkMeasurer>> MakeNetwork(TunableNetwork& network,
                                                        const TuneGraphOptions& options,
+                                                       MeasurePolicy policy,
                                                        const StatusOr<TemporaryFolder>& folder) {
   std::string file = folder.ok() ? *folder / "network.tcc" : "";
   Status written = folder.ok() ? WriteArtefact(network.skeleton, file) : folder.status();
@@ -64,7 +65,7 @@ StatusOr<std::unique_ptr<NetworkMeasurer>> MakeNetwork(TunableNetwork& network,
                                        .log = options.worker_log,
                                        .address_space_bytes = MemoryForWorker()})
                    : written;
-  if (made.ok() || options.policy == MeasurePolicy::kInPlace) return made;
+  if (made.ok() || policy == MeasurePolicy::kInPlace) return made;
   if (options.compile.warn) {
     options.compile.warn("the winners are not compared inside the network: " +
                          Message(made.status()));
@@ -90,63 +91,137 @@ BuildFunction BuildWith(const BuildOptions& options) {
   };
 }
 
+// Returns the options of the workers that measure for the target.
+StatusOr<LocalMeasurerOptions> MeasurerFor(const TuneGraphOptions& options) {
+  const bool is_gpu = options.compile.target.kind == TargetKind::kGpu;
+  LocalMeasurerOptions measurer;
+  measurer.log = options.worker_log;
+  measurer.warn = options.compile.warn;
+  measurer.spare = is_gpu;
+  measurer.hello.device = ArtefactDevice(options.compile.target.kind);
+  measurer.hello.threads = static_cast<uint32_t>(options.threads);
+  if (is_gpu) {
+    TCC_ASSIGN_OR_RETURN(int ordinal, options.ordinal ? *options.ordinal : ChosenCudaOrdinal());
+    measurer.hello.ordinal = static_cast<uint32_t>(ordinal);
+  }
+  // A GPU's driver reserves addresses for all of its memory.
+  measurer.hello.address_space_bytes = is_gpu ? 0 : MemoryForWorker();
+  return measurer;
+}
+
+// Adds what depends on the device: an emulated one compiles candidates when it loads them.
+void LimitFor(const MeasuredDevice& device, LocalMeasurerOptions& measurer) {
+  measurer.policy = device.policy;
+  if (measurer.hello.device == "cpu") return;
+  measurer.deadline_seconds = [](const ExpectedTime& expected) {
+    return kGpuSeconds + UsualDeadlineSeconds(expected);
+  };
+  if (device.code != GpuCode::kCudaText) return;
+  measurer.gpu = {.graph_seconds = 0, .replays = 1, .blocks = 2, .max_runs = 2, .max_sets = 2};
+  measurer.deadline_seconds = [](const ExpectedTime& expected) {
+    return kTextSeconds + UsualDeadlineSeconds(expected);
+  };
+}
+
+NetworkBytes BytesOf(const Artefact& skeleton) {
+  return {.weights = std::ssize(skeleton.weights.bytes),
+          .arena = skeleton.plan.arena_bytes.AsConstant().value_or(0)};
+}
+
+// The search through one network's kernels by one policy after another.
+class NetworkTuning {
+ public:
+  NetworkTuning(const TuneGraphOptions& options, TunableNetwork& network, Database& database)
+      : options_(options), network_(network), database_(database) {
+    tune_ = options.tune;
+    tune_.target = options.compile.target;
+    tune_.warn = options.compile.warn;
+    tune_.stop = options.compile.stop;
+    if (!options.tune.event) return;
+    tune_.event = [this](TuneEvent event) {
+      event.trials += earlier_;  // events of a second search count on
+      trials_ = event.trials;
+      options_.tune.event(event);
+    };
+  }
+
+  StatusOr<TuneResult> Run() {
+    TCC_ASSIGN_OR_RETURN(measurer_, MeasurerFor(options_));
+    TCC_ASSIGN_OR_RETURN(std::unique_ptr<WorkerProcess> worker, StartWorker(measurer_));
+    const ReadyMessage ready = worker->ready();
+    TCC_ASSIGN_OR_RETURN(
+        MeasuringLock lock,
+        MeasuringLock::Acquire({.device = ready.gpu ? "cuda-" + ready.gpu->bus : "cpu",
+                                .say = options_.compile.warn,
+                                .stop = options_.compile.stop}));
+    TCC_ASSIGN_OR_RETURN(MeasuredDevice device, Device(ready, options_.policy));
+    StatusOr<TemporaryFolder> folder = TemporaryFolder::Make("the network that is tuned");
+    if (!ready.gpu) {
+      TCC_ASSIGN_OR_RETURN(in_place_, MakeNetwork(network_, options_, device.policy, folder));
+    }
+    Stopwatch stopwatch;
+    StatusOr<TuneResult> result = RunBy(device, std::move(worker));
+    // A network with a kernel that cannot run cannot run either; then kernels are timed by
+    // themselves.
+    if (device.policy != MeasurePolicy::kInPlace || !absl::IsFailedPrecondition(result.status())) {
+      return result;
+    }
+    if (tune_.warn) {
+      tune_.warn("candidates are timed by themselves: " + Message(result.status()));
+    }
+    if (tune_.seconds > 0) {
+      tune_.seconds = std::max(tune_.seconds - stopwatch.Seconds(), kMinSeconds);
+    }
+    earlier_ = trials_;
+    TCC_ASSIGN_OR_RETURN(device, Device(ready, MeasurePolicy::kRotate64M));
+    return RunBy(device, nullptr);
+  }
+
+ private:
+  StatusOr<MeasuredDevice> Device(const ReadyMessage& ready, std::optional<MeasurePolicy> policy) {
+    return DeviceFor(options_.compile.target, ready, options_.threads, policy,
+                     BytesOf(network_.skeleton));
+  }
+
+  StatusOr<TuneResult> RunBy(const MeasuredDevice& device, std::unique_ptr<WorkerProcess> worker) {
+    const CompileOptions& compile = options_.compile;
+    TCC_ASSIGN_OR_RETURN(
+        std::unique_ptr<Backend> backend,
+        MakeBackend(compile.target, {.gpu_code = device.code, .candidates = true}));
+    LimitFor(device, measurer_);
+    TCC_ASSIGN_OR_RETURN(std::unique_ptr<Measurer> measurer,
+                         MakeLocalMeasurer(measurer_, std::move(worker)));
+    if (options_.begin) options_.begin(device.environment);
+    tune_.in_place = device.policy == MeasurePolicy::kInPlace;
+    TuneTools tools{.measurer = *measurer,
+                    .network = in_place_.get(),
+                    .build = BuildWith({.target = compile.target,
+                                        .backend = backend.get(),
+                                        .threads = compile.threads,
+                                        .stop = compile.stop}),
+                    .consumers = network_.consumers};
+    TCC_ASSIGN_OR_RETURN(TuneResult result,
+                         Tune(network_.workloads, tune_, device.environment, tools, database_));
+    result.device = device.environment.device;
+    return result;
+  }
+
+  const TuneGraphOptions& options_;
+  TunableNetwork& network_;
+  Database& database_;
+  LocalMeasurerOptions measurer_;
+  TuneOptions tune_;
+  std::unique_ptr<NetworkMeasurer> in_place_;  // null: none on GPUs, or it does not run
+  int64_t trials_ = 0, earlier_ = 0;
+};
+
 }  // namespace
 
 StatusOr<TuneResult> TuneGraph(Graph graph, const TuneGraphOptions& options, Database& database) {
   const CompileOptions& compile = options.compile;
   TCC_RETURN_IF_ERROR(ExpectRunsHere(compile.target));
   TCC_ASSIGN_OR_RETURN(TunableNetwork network, TunableNetworkOf(std::move(graph), compile));
-  TCC_ASSIGN_OR_RETURN(std::unique_ptr<Backend> backend, MakeBackend(compile.target));
-  TCC_ASSIGN_OR_RETURN(MeasuringLock lock,
-                       MeasuringLock::Acquire({.say = compile.warn, .stop = compile.stop}));
-  StatusOr<TemporaryFolder> folder = TemporaryFolder::Make("the network that is tuned");
-  TCC_ASSIGN_OR_RETURN(std::unique_ptr<NetworkMeasurer> in_place,
-                       MakeNetwork(network, options, folder));
-  BuildFunction build = BuildWith({.target = compile.target,
-                                   .backend = backend.get(),
-                                   .threads = compile.threads,
-                                   .stop = compile.stop});
-  TuneOptions tune = options.tune;
-  tune.target = compile.target;
-  tune.warn = compile.warn;
-  tune.stop = compile.stop;
-  int64_t trials = 0, earlier = 0;  // events of a second search count on
-  if (options.tune.event) {
-    tune.event = [&](TuneEvent event) {
-      event.trials += earlier;
-      trials = event.trials;
-      options.tune.event(event);
-    };
-  }
-  auto tune_by = [&](MeasurePolicy policy) -> StatusOr<TuneResult> {
-    TCC_ASSIGN_OR_RETURN(std::unique_ptr<Measurer> measurer,
-                         MakeLocalMeasurer({.threads = options.threads,
-                                            .policy = policy,
-                                            .log = options.worker_log,
-                                            .address_space_bytes = MemoryForWorker(),
-                                            .warn = compile.warn}));
-    tune.in_place = policy == MeasurePolicy::kInPlace;
-    TuneTools tools{.measurer = *measurer,
-                    .network = in_place.get(),
-                    .build = build,
-                    .consumers = network.consumers};
-    return Tune(network.workloads, tune, LocalEnvironment(compile.target, options.threads, policy),
-                tools, database);
-  };
-  Stopwatch stopwatch;
-  StatusOr<TuneResult> result = tune_by(options.policy);
-  // A network with a kernel that cannot run cannot run either; then kernels are timed by
-  // themselves.
-  if (options.policy != MeasurePolicy::kInPlace || !absl::IsFailedPrecondition(result.status())) {
-    return result;
-  }
-  if (compile.warn) {
-    compile.warn("candidates are timed by themselves: " + Message(result.status()));
-  }
-  double taken = stopwatch.Seconds();
-  if (tune.seconds > 0) tune.seconds = std::max(tune.seconds - taken, kMinSeconds);
-  earlier = trials;
-  return tune_by(MeasurePolicy::kRotate64M);
+  return NetworkTuning(options, network, database).Run();
 }
 
 Status ExpectSomeKernel(const TuneResult& result) {
@@ -172,10 +247,12 @@ StatusOr<TuneResult> TuneIntoDatabase(Graph graph, const TuneGraphOptions& optio
 }
 
 StatusOr<TunedSchedules> ReadTunedSchedules(
-    const std::string& path, const Target& target, int threads,
+    const std::string& path, const Target& target, int threads, const std::string& device,
     const std::function<void(const std::string& message)>& warn) {
   TCC_ASSIGN_OR_RETURN(Database database, Database::Open(path, Database::Access::kRead));
-  StatusOr<TunedSchedules> best = database.Best(LocalEnvironment(target, threads));
+  TCC_ASSIGN_OR_RETURN(Environment wanted,
+                       RecordedEnvironment(database, target, threads, device, warn));
+  StatusOr<TunedSchedules> best = database.Best(wanted);
   TellWarnings(database, 0, warn);
   return best;
 }
@@ -185,16 +262,6 @@ Status ExpectSearcher(std::string_view name) {
   std::string known(kAutoSearcher);
   for (const SearcherRow& row : Searchers()) known += fmt::format(", {}", row.name);
   return UsageError("there is no searcher '{}'; this version has {}", name, known);
-}
-
-Environment LocalEnvironment(const Target& target, int threads, MeasurePolicy policy) {
-  return {.tcc = std::string(kVersion),
-          .target = target.name,
-          .device = DescribeHost(),
-          .measurer = "local",
-          .policy = std::string(NameOf(policy)),
-          .compilers = "LLVM " + LlvmVersion(),
-          .threads = threads};
 }
 
 }  // namespace tcc

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,13 +16,16 @@ struct TuneGraphOptions {
   CompileOptions compile;  // target, numeric mode, threads that build, warnings
   // The tuner's options, except target, stop, warnings and measuring, which the other fields set.
   TuneOptions tune;
-  MeasurePolicy policy = MeasurePolicy::kRotate64M;
-  int threads = 1;         // that kernels run on
+  std::optional<MeasurePolicy> policy = {};  // none: `auto` (DeviceFor)
+  int threads = 1;                           // that kernels run on, on a CPU
+  std::optional<int> ordinal = {};           // of the GPU; none: TCC_CUDA_DEVICE's, else 0
+  // Called before candidates are measured in an environment.
+  std::function<void(const Environment& environment)> begin = {};
   std::string worker_log;  // file for the worker's standard error; "": none
 };
 
 // Measures candidates for the kernels of an imported graph on this machine and records them. Error:
-// Unavailable if the target's kernels do not run here or there is no worker; Tune's.
+// Unavailable if the target's kernels do not run here or there is no worker; DeviceFor's; Tune's.
 StatusOr<TuneResult> TuneGraph(Graph graph, const TuneGraphOptions& options, Database& database);
 
 // Fails with DeadlineExceeded where no kernel of the result has run; the message names one and says
@@ -34,19 +38,15 @@ Status ExpectSomeKernel(const TuneResult& result);
 StatusOr<TuneResult> TuneIntoDatabase(Graph graph, const TuneGraphOptions& options,
                                       const std::string& path);
 
-// Reads the best schedules of the database at the path for kernels of the target on this machine;
-// schedules measured on about as many threads come first. Errors: Database::Open's and
-// Database::Best's.
+// Reads the best schedules of the database at the path for kernels of the target on the device
+// (RecordedEnvironment); schedules measured on about as many threads come first. Errors:
+// Database::Open's, RecordedEnvironment's and Database::Best's.
 StatusOr<TunedSchedules> ReadTunedSchedules(
-    const std::string& path, const Target& target, int threads,
+    const std::string& path, const Target& target, int threads, const std::string& device,
     const std::function<void(const std::string& message)>& warn);
 
 // Fails with FailedPrecondition and all names if `name` is neither kAutoSearcher nor one of
 // Searchers().
 Status ExpectSearcher(std::string_view name);
-
-// Returns the environment that kernels for the target are measured in on this machine.
-Environment LocalEnvironment(const Target& target, int threads,
-                             MeasurePolicy policy = MeasurePolicy::kRotate64M);
 
 }  // namespace tcc

@@ -86,7 +86,7 @@ ROOMS = {
         "cpu": {"artefact", "executor"},
         "cuda": {"artefact", "executor"},
         "cupti": {"cuda"},
-        "measure": {"artefact", "executor", "cpu"},
+        "measure": {"artefact", "executor", "cpu", "cuda"},
         "worker": {"measure"},
         ".": {"executor", "cpu", "cuda"},
     },

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "compiler/make_backend.h"
+#include "compiler/measured_device.h"
 #include "compiler/tune_graph.h"
 #include "search/candidate/build_candidates.h"
 
@@ -95,7 +96,9 @@ Status MeasuredPoints::Measure(std::span<const SearchPoint> points) {
 Status MeasuredPoints::OpenMeasurer() {
   std::optional<SearchPoint> start = space_->Start(0);
   if (!start) return InvalidInput("kernel '{}' has no schedule", workload_->name);
-  TCC_ASSIGN_OR_RETURN(measurer_, MakeLocalMeasurer({.threads = bench_->environment.threads}));
+  TCC_ASSIGN_OR_RETURN(
+      measurer_, MakeLocalMeasurer(
+                     {.hello = {.threads = static_cast<uint32_t>(bench_->environment.threads)}}));
   Candidate candidate = space_->ToCandidate(*start);
   BuildOptions options{.target = bench_->target, .backend = bench_->backend.get()};
   BuiltCandidate reference = BuildCandidates(*workload_, {&candidate, 1}, options)[0];

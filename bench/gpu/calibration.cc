@@ -185,7 +185,7 @@ StatusOr<GpuProgram> CalibrationProgram(const CalibrationOptions& options) {
     program.images = {{.code = {text.begin(), text.end()}}};
     return program;
   }
-  CudaPrograms programs(options.target, CacheFolder());
+  CudaPrograms programs(options.target, {.cache_folder = CacheFolder()});
   TCC_ASSIGN_OR_RETURN(std::shared_ptr<const Cubin> cubin, programs.Compile(text));
   GpuImage image{.code = cubin->image};
   if (!HasSuffix(options.target.name)) image.ptx.assign(cubin->ptx.begin(), cubin->ptx.end());

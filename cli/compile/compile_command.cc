@@ -11,6 +11,7 @@
 #include "cli/progress.h"
 #include "cli/threads_option.h"
 #include "compiler/compile_graph.h"
+#include "compiler/measured_device.h"
 #include "compiler/schedule_folder.h"
 #include "models/onnx/import_onnx.h"
 #include "runtime/artefact/artefact.h"
@@ -93,12 +94,16 @@ Status TakeTunedSchedules(const CompileCommand& command, const Graph& graph, Tun
   TCC_ASSIGN_OR_RETURN(Database database, Database::Open(path, access));
   DatabaseWarnings warnings(database, progress);
   int threads = ThreadCount(0);
+  std::string device = tuning.device;
   if (tuning.HasBudget()) {
     tune.compile = options;
     tune.threads = threads;
-    TCC_RETURN_IF_ERROR(RunTuning(graph, tune, tuning, progress, database).status());
+    TCC_ASSIGN_OR_RETURN(TuneResult result, RunTuning(graph, tune, tuning, progress, database));
+    device = result.device;
   }
-  TCC_ASSIGN_OR_RETURN(options.tuned, database.Best(LocalEnvironment(options.target, threads)));
+  TCC_ASSIGN_OR_RETURN(Environment wanted, RecordedEnvironment(database, options.target, threads,
+                                                               device, options.warn));
+  TCC_ASSIGN_OR_RETURN(options.tuned, database.Best(wanted));
   warnings.Tell();
   return OkStatus();
 }

@@ -128,13 +128,11 @@ StatusOr<RunFolder> RunFolder::Make(const std::string& path, const TuneGraphOpti
   if (error) return InvalidInput("--run: cannot make folder '{}': {}", path, error.message());
   RunFolder folder(path);
   TCC_RETURN_IF_ERROR(folder.OpenEvents());
-  Environment environment =
-      LocalEnvironment(options.compile.target, options.threads, options.policy);
   folder.summary_ = {{"tcc", kVersion},
                      {"state", "running"},
                      {"arguments", OwnArguments()},
                      {"began", fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr)))},
-                     {"environment", EnvironmentJson(environment)},
+                     {"environment", {{"target", options.compile.target.name}}},
                      {"searcher", options.tune.searcher},
                      {"seed", options.tune.seed},
                      {"database", AbsolutePathJson(database)},
@@ -170,6 +168,12 @@ void RunFolder::Append(std::string_view kind, const Json& fields) {
 
 double RunFolder::Elapsed() const {
   return stopwatch_.Seconds();
+}
+
+void RunFolder::RecordEnvironment(const Environment& environment) {
+  summary_["environment"] = EnvironmentJson(environment);
+  Status written = WriteSummary();
+  if (appended_.ok()) appended_ = written;
 }
 
 void RunFolder::Record(const TuneEvent& event) {

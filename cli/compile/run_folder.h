@@ -27,6 +27,8 @@ class RunFolder {
 
   std::string worker_log() const { return FileIn("worker.log"); }
 
+  // Adds what candidates are measured on; a later environment takes the place of an earlier one.
+  void RecordEnvironment(const Environment& environment);
   void Record(const TuneEvent& event);
   void RecordWarning(const std::string& message);
   // Adds the result. Error: something could not be written, now or before.

@@ -22,15 +22,33 @@ namespace tcc {
 namespace {
 
 constexpr std::string_view kAuto = "auto";
-// Stands for `auto`: the policy that made networks fastest in equal time.
-constexpr std::string_view kAutomaticPolicy = "in-place";
-constexpr std::string_view kPolicies[] = {"auto", "in-place", "rotate-64M", "warm"};
 constexpr double kMaxSeconds = 365.0 * 24 * 3600;
 
 std::vector<std::string> SearcherNames() {
   std::vector<std::string> names = {std::string(kAutoSearcher)};
   for (const SearcherRow& row : Searchers()) names.emplace_back(row.name);
   return names;
+}
+
+std::vector<std::string_view> Policies() {
+  std::vector<std::string_view> names = PolicyNames();
+  names.insert(names.begin(), kAuto);
+  return names;
+}
+
+constexpr std::string_view kCudaPrefix = "cuda:";
+
+// Parses "cuda:0" as the number of a GPU.
+StatusOr<int> OrdinalOf(const std::string& device) {
+  std::string_view number(device);
+  int ordinal = -1;
+  if (number.starts_with(kCudaPrefix)) {
+    number.remove_prefix(kCudaPrefix.size());
+    auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), ordinal);
+    if (error != std::errc() || end != number.data() + number.size()) ordinal = -1;
+  }
+  if (ordinal >= 0) return ordinal;
+  return UsageError("--device {}: expected the GPU to measure on as cuda:0", device);
 }
 
 // Refuses options that say how to measure where nothing is measured.
@@ -137,8 +155,12 @@ void AddTuningOptions(CommandLine& line, TuningOptions& options) {
                  "Cost model that candidates are expected by; without: formulas alone")
       .TypeName("FILE");
   line.AddOption("--policy", options.policy, "Where candidates are timed")
-      .TypeName(fmt::format("{}", fmt::join(kPolicies, "|")))
+      .TypeName(fmt::format("{}", fmt::join(Policies(), "|")))
       .ShowDefault();
+  line.AddOption("--device", options.device,
+                 "GPU to measure on, cuda:0; without a budget a part of the name of the device "
+                 "whose records are taken")
+      .TypeName("TEXT");
   line.AddOption("--seed", options.seed, "Seed of what is random").ShowDefault().TypeName("S");
   line.AddOption("--run", options.run,
                  "Folder to make for run.json, events.jsonl and worker.log of the run")
@@ -164,14 +186,17 @@ Status SetTuning(const TuningOptions& options, TuneGraphOptions& graph) {
     tune.model = std::make_shared<const LearnedModel>(std::move(model));
   }
   tune.seed = options.seed;
-  std::string_view policy = options.policy == kAuto ? kAutomaticPolicy : options.policy;
-  std::optional<MeasurePolicy> found = FindMeasurePolicy(policy);
-  if (!found) {
-    return UsageError("--policy {}: this version has {}", options.policy,
-                      fmt::join(kPolicies, ", "));
+  if (options.policy != kAuto) {
+    graph.policy = FindMeasurePolicy(options.policy);
+    if (!graph.policy) {
+      return UsageError("--policy {}: this version has {}", options.policy,
+                        fmt::join(Policies(), ", "));
+    }
   }
-  graph.policy = *found;
   if (!options.HasBudget()) TCC_RETURN_IF_ERROR(ExpectNoSearch(options));
+  if (options.HasBudget() && !options.device.empty()) {
+    TCC_ASSIGN_OR_RETURN(graph.ordinal, OrdinalOf(options.device));
+  }
   return options.run.empty() ? OkStatus() : RunFolder::CheckTakesRun(options.run);
 }
 
@@ -199,6 +224,10 @@ void DatabaseWarnings::Tell() {
 StatusOr<TuneResult> RunTuning(const Graph& graph, TuneGraphOptions options,
                                const TuningOptions& tuning, Progress& progress,
                                Database& database) {
+  const Target& target = options.compile.target;
+  if (options.ordinal && target.kind != TargetKind::kGpu) {
+    return UsageError("--device {}: target '{}' is no GPU", tuning.device, target.name);
+  }
   StopOnSignal signals;
   options.compile.stop = signals.token();
   std::optional<RunFolder> folder;
@@ -208,6 +237,9 @@ StatusOr<TuneResult> RunTuning(const Graph& graph, TuneGraphOptions options,
     RecordWarnings(*folder, options.compile);
   }
   SearchState state{.most_trials = options.tune.trials, .most_seconds = options.tune.seconds};
+  if (folder) {
+    options.begin = [&](const Environment& environment) { folder->RecordEnvironment(environment); };
+  }
   options.tune.event = [&](const TuneEvent& event) {
     Advance(state, event);
     progress.ReportSearch(state);

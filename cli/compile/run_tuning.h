@@ -17,6 +17,7 @@ struct TuningOptions {
   std::string searcher = "auto";
   std::string cost_model;  // file; "": the estimator's prior alone
   std::string policy = "auto";
+  std::string device;  // "cuda:0" to measure on; else a part of the text of a recorded device
   uint64_t seed = 0;
   std::string run;  // folder that tells of the run; "": none
 

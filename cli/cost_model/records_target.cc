@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "compiler/measured_device.h"
 #include "compiler/tune_graph.h"
 
 namespace tcc {

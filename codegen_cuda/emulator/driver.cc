@@ -1,5 +1,7 @@
 #include "codegen_cuda/emulator/driver.h"
 
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_split.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -53,6 +55,14 @@ CudaResult Note(CallIndex call) {
   const auto number = static_cast<int64_t>(machine.calls.size());
   machine.calls.emplace_back(kNames[call]);
   CudaResult error = machine.stuck;
+  NamedFault& named = machine.named_fault;
+  if (named.call == kNames[call]) {
+    const int64_t nth = ++named.calls;
+    if (nth == named.first || (named.and_later && nth > named.first)) {
+      error = named.error;
+      if (named.sticky) machine.stuck = error;
+    }
+  }
   if (number == machine.fault.call) {
     error = machine.fault.error;
     if (machine.fault.sticky) machine.stuck = error;
@@ -85,6 +95,29 @@ CudaDriver EmulatedDriver() {
   TCC_CUDA_CALLS(TCC_FILL_IN)
 #undef TCC_FILL_IN
   return driver;
+}
+
+Status InjectDriverFault(const std::string& text) {
+  const std::vector<std::string> words = absl::StrSplit(text, ':');
+  NamedFault fault;
+  bool good = words.size() == 3 || (words.size() == 4 && words[3] == "sticky");
+  if (good) {
+    std::string nth = words[1];
+    fault.call = words[0];
+    fault.and_later = nth.ends_with("+");
+    if (fault.and_later) nth.pop_back();
+    fault.sticky = words.size() == 4;
+    good = std::ranges::find(kNames, std::string_view(fault.call)) != std::end(kNames) &&
+           absl::SimpleAtoi(nth, &fault.first) && fault.first > 0 &&
+           absl::SimpleAtoi(words[2], &fault.error);
+  }
+  if (!good) {
+    return UsageError("a fault of the driver is '{}'; expected CALL:NTH[+]:ERROR[:sticky]", text);
+  }
+  Machine& machine = TheMachine();
+  std::lock_guard lock(machine.mutex);
+  machine.named_fault = std::move(fault);
+  return OkStatus();
 }
 
 StatusOr<std::vector<Target>> EmulatedTargets() {

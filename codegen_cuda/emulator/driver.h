@@ -61,6 +61,11 @@ struct DriverFault {
 // Records all calls from now on, and injects `fault`.
 void RecordDriverCalls(const DriverFault& fault = {});
 
+// Injects a fault by the name of a call: "cuEventQuery:5+:600" lets the fifth one and all that
+// follow fail with error 600, "cuModuleLoadDataEx:3:700:sticky" the third one and then every call.
+// FailedPrecondition: another form, or no such call.
+Status InjectDriverFault(const std::string& text);
+
 // Returns the names of the calls since RecordDriverCalls.
 std::vector<std::string> RecordedDriverCalls();
 

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -21,6 +23,13 @@ Context* Device(CudaDeviceHandle device) {
   Machine& machine = TheMachine();
   const bool known = device >= 0 && static_cast<size_t>(device) < machine.contexts.size();
   return known ? machine.contexts[static_cast<size_t>(device)].get() : nullptr;
+}
+
+// Copies a text and a null character, as much as fits.
+void CopyText(const std::string& text, char* to, int length) {
+  const size_t bytes = std::min(text.size(), static_cast<size_t>(length) - 1);
+  std::memcpy(to, text.data(), bytes);
+  to[bytes] = '\0';
 }
 
 }  // namespace
@@ -65,10 +74,14 @@ CudaResult cuDeviceGetName(char* name, int length, CudaDeviceHandle device) {
   std::lock_guard lock(TheMachine().mutex);
   const Context* context = Device(device);
   if (context == nullptr || length < 1) return Fail(kCudaInvalidValue, "");
-  const std::string text = "emulated " + context->target.name;
-  const size_t bytes = std::min(text.size(), static_cast<size_t>(length) - 1);
-  std::memcpy(name, text.data(), bytes);
-  name[bytes] = '\0';
+  CopyText("emulated " + context->target.name, name, length);
+  return kCudaSuccess;
+}
+
+CudaResult cuDeviceGetPCIBusId(char* id, int length, CudaDeviceHandle device) {
+  std::lock_guard lock(TheMachine().mutex);
+  if (Device(device) == nullptr || length < 1) return Fail(kCudaInvalidValue, "");
+  CopyText(fmt::format("0000:{:02x}:00.0", device), id, length);
   return kCudaSuccess;
 }
 

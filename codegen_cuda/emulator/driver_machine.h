@@ -133,6 +133,16 @@ struct Allocation {
 
 // The emulated machine. `mutex` guards all but `memory`, which guards itself, and the execution of
 // a Work.
+// A fault by the name of a call (InjectDriverFault).
+struct NamedFault {
+  std::string call = {};  // "": none
+  int64_t first = 0;      // the number of the call that fails, from 1
+  bool and_later = false;
+  CudaResult error = kCudaSuccess;
+  bool sticky = false;
+  int64_t calls = 0;  // of that name so far
+};
+
 struct Machine {
   std::mutex mutex;
   bool started = false;
@@ -151,6 +161,7 @@ struct Machine {
   int64_t lost = 0;
 
   DriverFault fault;
+  NamedFault named_fault;
   CudaResult stuck = kCudaSuccess;  // the sticky fault that has occurred
   std::vector<std::string> calls;
 };

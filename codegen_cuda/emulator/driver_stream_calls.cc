@@ -236,6 +236,10 @@ CudaResult cuEventSynchronize(CudaEventHandle handle) {
   return kCudaSuccess;
 }
 
+CudaResult cuEventQuery(CudaEventHandle handle) {
+  return cuEventSynchronize(handle);
+}
+
 CudaResult cuEventElapsedTime(float* milliseconds, CudaEventHandle start, CudaEventHandle end) {
   std::lock_guard lock(TheMachine().mutex);
   const Event* first = TheMachine().events.Find(start);

@@ -162,7 +162,7 @@ StatusOr<Cubin> CudaPrograms::FindOrCompile(const std::string& text) {
     std::string settings = Nvrtc::Settings((*nvrtc)->Identity(), sm_);
     if (std::optional<Cubin> cubin = cache_.Find(settings, text)) return *std::move(cubin);
     StatusOr<Cubin> made = (*nvrtc)->Compile(text, sm_);
-    if (made.ok()) cache_.Put(text, *made);
+    if (made.ok() && keep_) cache_.Put(text, *made);
     // Success or a refusal of the text is final; other errors may be those of this NVRTC alone.
     if (made.ok() || made.status().code() == absl::StatusCode::kInternal) return made;
     status = made.status();
@@ -179,6 +179,7 @@ StatusOr<std::shared_ptr<const Cubin>> CudaPrograms::Compile(const std::string& 
   }
   TCC_ASSIGN_OR_RETURN(Cubin cubin, FindOrCompile(text));
   auto shared = std::make_shared<const Cubin>(std::move(cubin));
+  if (!keep_) return shared;
   std::lock_guard lock(mutex_);
   return known_.emplace(key, std::move(shared)).first->second;
 }

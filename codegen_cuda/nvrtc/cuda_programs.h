@@ -50,12 +50,17 @@ struct KernelTextInfo {
 // in common.
 std::vector<std::vector<size_t>> GroupKernels(const std::vector<KernelTextInfo>& kernels);
 
+struct CudaProgramsOptions {
+  std::string cache_folder = {};  // of the ProgramCache
+  bool keep = true;               // false: results are neither kept here nor added to the cache
+};
+
 // A compiler of texts for one target. It compiles each text at most once in its lifetime;
 // ProgramCache keeps the results beyond that. Thread-safe.
 class CudaPrograms {
  public:
-  CudaPrograms(const Target& target, const std::string& cache_folder)
-      : sm_(target.sm), cache_(cache_folder) {}
+  CudaPrograms(const Target& target, const CudaProgramsOptions& options)
+      : sm_(target.sm), keep_(options.keep), cache_(options.cache_folder) {}
 
   // Compiles a text; the first call opens NVRTC. If there is no NVRTC, or none for the target, a
   // result that another NVRTC left in the cache is taken. Errors are those of Nvrtc.
@@ -68,6 +73,7 @@ class CudaPrograms {
   std::optional<Cubin> FindOfAnyCompiler(const std::string& text) const;
 
   int sm_;
+  bool keep_;
   ProgramCache cache_;
   std::mutex mutex_;
   std::optional<StatusOr<Nvrtc>> nvrtc_;  // set at the first use

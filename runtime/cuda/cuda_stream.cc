@@ -1,5 +1,10 @@
 #include "runtime/cuda/cuda_stream.h"
 
+#include <chrono>
+#include <thread>
+
+#include "support/stopwatch.h"
+
 namespace tcc {
 
 StatusOr<CudaStream> MakeCudaStream(const std::shared_ptr<const CudaContext>& context) {
@@ -30,8 +35,30 @@ StatusOr<CudaGraphExec> CaptureCudaGraph(const std::shared_ptr<const CudaContext
   return CudaGraphExec(context, exec);
 }
 
+namespace {
+
+constexpr auto kNap = std::chrono::microseconds(50);
+
+// Waits for an event, for ever where `limit` is 0.
+Status Await(const CudaDriver& driver, CudaEventHandle event, double limit) {
+  constexpr char kWhat[] = "taking time";
+  if (limit <= 0) return TCC_CUDA_CALL(driver, kWhat, cuEventSynchronize, event);
+  Stopwatch stopwatch;
+  while (true) {
+    const CudaResult result = driver.cuEventQuery(event);
+    if (result != kCudaNotReady) return CudaStatus(driver, result, "cuEventQuery", kWhat);
+    if (stopwatch.Seconds() > limit) {
+      return absl::DeadlineExceededError(fmt::format("the GPU was not done after {:.3g} s", limit));
+    }
+    std::this_thread::sleep_for(kNap);
+  }
+}
+
+}  // namespace
+
 StatusOr<double> CudaStopwatch::Time(const std::shared_ptr<const CudaContext>& context,
-                                     CudaStreamHandle stream, const std::function<Status()>& work) {
+                                     CudaStreamHandle stream, const std::function<Status()>& work,
+                                     double limit) {
   constexpr char kWhat[] = "taking time";
   const CudaDriver& driver = context->driver();
   for (CudaEvent* event : {&start_, &end_}) {
@@ -43,7 +70,7 @@ StatusOr<double> CudaStopwatch::Time(const std::shared_ptr<const CudaContext>& c
   TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(driver, kWhat, cuEventRecord, start_.get(), stream));
   TCC_RETURN_IF_ERROR(work());
   TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(driver, kWhat, cuEventRecord, end_.get(), stream));
-  TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(driver, kWhat, cuEventSynchronize, end_.get()));
+  TCC_RETURN_IF_ERROR(Await(driver, end_.get(), limit));
   float milliseconds = 0;
   TCC_RETURN_IF_ERROR(
       TCC_CUDA_CALL(driver, kWhat, cuEventElapsedTime, &milliseconds, start_.get(), end_.get()));

@@ -21,8 +21,9 @@ StatusOr<CudaGraphExec> CaptureCudaGraph(const std::shared_ptr<const CudaContext
 class CudaStopwatch {
  public:
   // Waits, and returns the seconds that the device took for what `work` enqueues on the stream.
+  // DeadlineExceeded: it was not done after `limit` seconds, and may never be; 0: no limit.
   StatusOr<double> Time(const std::shared_ptr<const CudaContext>& context, CudaStreamHandle stream,
-                        const std::function<Status()>& work);
+                        const std::function<Status()>& work, double limit = 0);
 
  private:
   CudaEvent start_, end_;

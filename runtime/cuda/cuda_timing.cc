@@ -57,6 +57,7 @@ struct CudaTimer::Contestant {
   CudaWork work;
   size_t sets = 1;
   int launches = 0;
+  double once = 0;  // seconds of a run, roughly
   StatusOr<CudaGraphExec> graph;
   std::vector<double> seconds = {};
 };
@@ -71,8 +72,17 @@ CudaTimer::~CudaTimer() {
   if (stream_) (void)Finish();
 }
 
-Status CudaTimer::Finish() const {
-  return TCC_CUDA_CALL(context_->driver(), "taking time", cuStreamSynchronize, stream());
+Status CudaTimer::Finish() {
+  if (limit_ <= 0) {
+    return TCC_CUDA_CALL(context_->driver(), "taking time", cuStreamSynchronize, stream());
+  }
+  return stopwatch_.Time(context_, stream(), [] { return OkStatus(); }, limit_).status();
+}
+
+// Work of many runs may take longer than one run may.
+double CudaTimer::LimitOf(double expected) const {
+  constexpr double kSlower = 10;
+  return limit_ <= 0 ? 0 : limit_ + kSlower * expected;
 }
 
 StatusOr<double> CudaTimer::TimeOnce(const CudaWork& work) {
@@ -81,7 +91,7 @@ StatusOr<double> CudaTimer::TimeOnce(const CudaWork& work) {
   double least = std::numeric_limits<double>::infinity();
   for (int i = 0; i < kTries; ++i) {
     TCC_ASSIGN_OR_RETURN(double seconds,
-                         stopwatch_.Time(context_, stream(), [&] { return work(0); }));
+                         stopwatch_.Time(context_, stream(), [&] { return work(0); }, limit_));
     least = std::min(least, seconds);
   }
   return least;
@@ -104,7 +114,8 @@ StatusOr<CudaTimer::Contestant> CudaTimer::Prepare(const CudaWork& work, size_t 
   });
   // A capture also fails if the device did.
   if (!graph.ok() && (!work(0).ok() || !Finish().ok())) return graph.status();
-  return Contestant{.work = work, .sets = sets, .launches = launches, .graph = std::move(graph)};
+  return Contestant{
+      .work = work, .sets = sets, .launches = launches, .once = once, .graph = std::move(graph)};
 }
 
 Status CudaTimer::Replay(const Contestant& contestant) const {
@@ -133,7 +144,8 @@ StatusOr<std::vector<CudaTime>> CudaTimer::Time(std::span<const CudaWork> contes
         for (int i = 0; i < options.replays; ++i) TCC_RETURN_IF_ERROR(Replay(contestant));
         return OkStatus();
       };
-      TCC_ASSIGN_OR_RETURN(double seconds, stopwatch_.Time(context_, stream(), replays));
+      double limit = LimitOf(contestant.once * contestant.launches * (options.replays + 1));
+      TCC_ASSIGN_OR_RETURN(double seconds, stopwatch_.Time(context_, stream(), replays, limit));
       contestant.seconds.push_back(seconds / options.replays / contestant.launches);
     }
   }

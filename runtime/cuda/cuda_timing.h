@@ -47,7 +47,10 @@ class CudaTimer {
   CudaTimer& operator=(const CudaTimer&) = delete;
 
   CudaStreamHandle stream() const { return stream_.get(); }
-  Status Finish() const;
+  // Limits the seconds that later calls wait for one run of a kernel; 0: no limit.
+  void LimitRuns(double seconds) { limit_ = seconds; }
+  // Waits for the stream. DeadlineExceeded: it was not done after the limit.
+  Status Finish();
 
   // Returns the seconds of one run, the least of three, after one to warm up.
   StatusOr<double> TimeOnce(const CudaWork& work);
@@ -63,10 +66,12 @@ class CudaTimer {
   explicit CudaTimer(std::shared_ptr<const CudaContext> context) : context_(std::move(context)) {}
   StatusOr<Contestant> Prepare(const CudaWork& work, size_t sets, const CudaTimingOptions& options);
   Status Replay(const Contestant& contestant) const;
+  double LimitOf(double expected) const;
 
   std::shared_ptr<const CudaContext> context_;
   CudaStream stream_;
   CudaStopwatch stopwatch_;
+  double limit_ = 0;
 };
 
 // Whether a run finds its operands in the L2 cache.

@@ -17,6 +17,10 @@ namespace {
 // Whatever a launch and two events cost beside the kernel, seconds.
 constexpr double kLaunchSlack = 10e-6;
 constexpr int64_t kCopyAlignment = 256;
+// Seconds that a run of the reference may take, before its time is known.
+constexpr double kMaxOpenSeconds = 60;
+// A candidate's run hangs if it takes that many times the reference's.
+constexpr double kHangRatio = 50;
 
 // A candidate with the queue that launches its kernels.
 struct QueuedCandidate {
@@ -47,12 +51,13 @@ class GpuTask::State {
   Measurement Open();
   Measurement Measure(MeasureMessage message);
   ~State() {
+    if (end_ == MeasureStatus::kHang) return;
     CudaScope scope(*context_);
     timer_.reset();
   }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
-  bool broken() const { return broken_; }
+  MeasureStatus end() const { return end_; }
 
  private:
   StatusOr<QueuedCandidate> Load(std::vector<uint8_t> artefact);
@@ -70,6 +75,7 @@ class GpuTask::State {
   Measurement RunReference(const QueuedCandidate& reference);
   StatusOr<std::string> RestoreOperands();
   Measurement Restored(Measurement checked);
+  Measurement CheckAndTime(const QueuedCandidate& candidate, double stop_beyond);
 
   StatusOr<double> TimeOnce(const QueuedCandidate& candidate);
   StatusOr<CudaTime> TimeSets(const QueuedCandidate& candidate, double once);
@@ -87,7 +93,8 @@ class GpuTask::State {
   std::shared_ptr<const CudaContext> context_;
   std::span<const DeviceRow> devices_;
   std::shared_ptr<ThreadPool> pool_;
-  bool broken_ = false;
+  MeasureStatus end_ = MeasureStatus::kOk;
+  double reference_seconds_ = 0;
 
   std::vector<TaskOperand> operands_;
   std::unique_ptr<CudaTimer> timer_;
@@ -99,11 +106,17 @@ class GpuTask::State {
   int64_t copy_stride_ = 0;
 };
 
-// A context that is broken answers every call with the error that broke it.
+// A context that is broken answers every call with the error that broke it. One with a kernel that
+// does not end answers none.
 Measurement GpuTask::State::Lost(const Status& status) {
-  if (!timer_ || timer_->Finish().ok()) return FailureOf(status);
-  broken_ = true;
-  return Failure(MeasureStatus::kFault, Message(status));
+  if (absl::IsDeadlineExceeded(status)) {
+    end_ = MeasureStatus::kHang;
+  } else if (timer_ && !timer_->Finish().ok()) {
+    end_ = MeasureStatus::kFault;
+  } else {
+    return FailureOf(status);
+  }
+  return Failure(end_, Message(status));
 }
 
 StatusOr<QueuedCandidate> GpuTask::State::Load(std::vector<uint8_t> artefact) {
@@ -257,7 +270,7 @@ StatusOr<std::string> GpuTask::State::RestoreOperands() {
 
 // Returns the measurement of a candidate, or that it wrote an input.
 Measurement GpuTask::State::Restored(Measurement checked) {
-  if (broken_) return checked;
+  if (end_ != MeasureStatus::kOk) return checked;
   StatusOr<std::string> written = RestoreOperands();
   if (!written.ok()) return Lost(written.status());
   if (!written->empty()) return Failure(MeasureStatus::kWrong, "wrote its input " + *written);
@@ -376,6 +389,7 @@ Measurement GpuTask::State::RunReference(const QueuedCandidate& reference) {
   }
   StatusOr<double> once = TimeOnce(reference);
   if (!once.ok()) return Lost(once.status());
+  reference_seconds_ = *once;
   return {.seconds = *once};
 }
 
@@ -388,6 +402,7 @@ Measurement GpuTask::State::Open() {
   StatusOr<std::unique_ptr<CudaTimer>> timer = CudaTimer::Make(context_);
   if (!timer.ok()) return FailureOf(timer.status());
   timer_ = *std::move(timer);
+  timer_->LimitRuns(kMaxOpenSeconds);
   StatusOr<QueuedCandidate> reference = Load(std::move(message_.artefact));
   if (!reference.ok()) return Lost(reference.status());
   Status made = MakeOperands(reference->loaded);
@@ -395,20 +410,30 @@ Measurement GpuTask::State::Open() {
   Measurement run = Prepare(*reference);
   if (run.status == MeasureStatus::kOk) run = RunReference(*reference);
   run = Restored(std::move(run));
-  return run.status == MeasureStatus::kOk ? Time(*reference, run) : run;
+  if (run.status == MeasureStatus::kOk) run = Time(*reference, run);
+  if (end_ == MeasureStatus::kHang) new QueuedCandidate(*std::move(reference));
+  return run;
 }
 
 Measurement GpuTask::State::Measure(MeasureMessage message) {
   CudaScope scope(*context_);
   if (!scope.status().ok()) return Lost(scope.status());
+  timer_->LimitRuns(std::max(message_.gpu.hang_seconds, kHangRatio * reference_seconds_));
   StatusOr<QueuedCandidate> candidate = Load(std::move(message.artefact));
   if (!candidate.ok()) return Lost(candidate.status());
-  Status fits = CheckOperands(operands_, candidate->loaded);
+  Measurement measured = CheckAndTime(*candidate, message.stop_beyond);
+  // Whatever gives a hanging candidate's memory back would wait for its kernel.
+  if (end_ == MeasureStatus::kHang) new QueuedCandidate(*std::move(candidate));
+  return measured;
+}
+
+Measurement GpuTask::State::CheckAndTime(const QueuedCandidate& candidate, double stop_beyond) {
+  Status fits = CheckOperands(operands_, candidate.loaded);
   if (!fits.ok()) return FailureOf(fits);
-  Measurement checked = Prepare(*candidate);
-  if (checked.status == MeasureStatus::kOk) checked = CheckAll(*candidate, message.stop_beyond);
+  Measurement checked = Prepare(candidate);
+  if (checked.status == MeasureStatus::kOk) checked = CheckAll(candidate, stop_beyond);
   checked = Restored(std::move(checked));
-  return checked.status == MeasureStatus::kOk ? Time(*candidate, checked) : checked;
+  return checked.status == MeasureStatus::kOk ? Time(candidate, checked) : checked;
 }
 
 GpuTask::GpuTask(TaskMessage message, const GpuTaskOptions& options)
@@ -424,8 +449,8 @@ Measurement GpuTask::Measure(MeasureMessage message) {
   return state_->Measure(std::move(message));
 }
 
-bool GpuTask::broken() const {
-  return state_->broken();
+MeasureStatus GpuTask::end() const {
+  return state_->end();
 }
 
 }  // namespace tcc

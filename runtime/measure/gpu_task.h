@@ -29,10 +29,11 @@ class GpuTask {
   // Makes the operands, runs and times the reference. Must be called first; no candidate can be
   // measured if the status is not kOk.
   Measurement Open();
-  // Checks and times a candidate. kFault: it broke the context, or its launch is lost.
+  // Checks and times a candidate. kFault: it broke the context. kHang: it was not done in time.
   Measurement Measure(MeasureMessage message);
-  // Returns whether the context is broken, so that no later call can succeed in this process.
-  bool broken() const;
+  // Returns kOk, or the kFault or kHang after which no call of the driver can succeed in this
+  // process: it has to end by _exit.
+  MeasureStatus end() const;
 
  private:
   class State;

@@ -108,6 +108,7 @@ void WriteFacts(ByteWriter& writer, const GpuFacts& facts) {
   writer.U64(facts.l2_bytes);
   writer.U64(facts.memory_bytes);
   writer.Text(facts.driver);
+  writer.Text(facts.bus);
   writer.U8(facts.takes_text ? 1 : 0);
 }
 
@@ -118,6 +119,7 @@ GpuFacts ReadFacts(ByteReader& reader) {
   facts.l2_bytes = reader.U64();
   facts.memory_bytes = reader.U64();
   facts.driver = reader.Text();
+  facts.bus = reader.Text();
   facts.takes_text = ReadBool(reader, "ready message: whether it takes text");
   return facts;
 }
@@ -128,6 +130,7 @@ void WriteLimits(ByteWriter& writer, const GpuTimingLimits& limits) {
     writer.U32(static_cast<uint32_t>(count));
   }
   WriteDouble(writer, limits.max_seconds);
+  WriteDouble(writer, limits.hang_seconds);
 }
 
 GpuTimingLimits ReadLimits(ByteReader& reader) {
@@ -142,6 +145,7 @@ GpuTimingLimits ReadLimits(ByteReader& reader) {
     *count = static_cast<int32_t>(value);
   }
   limits.max_seconds = ReadFinite(reader, "task message: seconds of a candidate");
+  limits.hang_seconds = ReadFinite(reader, "task message: seconds of a run that hangs");
   return limits;
 }
 
@@ -217,6 +221,10 @@ std::optional<MeasurePolicy> FindMeasurePolicy(std::string_view name) {
   const std::string_view* found = std::ranges::find(kPolicyNames, name);
   if (found == std::end(kPolicyNames)) return std::nullopt;
   return static_cast<MeasurePolicy>(found - std::begin(kPolicyNames));
+}
+
+std::vector<std::string_view> PolicyNames() {
+  return {std::begin(kPolicyNames), std::end(kPolicyNames)};
 }
 
 bool IsPolicyOf(MeasurePolicy policy, std::string_view device) {

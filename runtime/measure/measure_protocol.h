@@ -68,6 +68,7 @@ struct GpuFacts {
   uint64_t l2_bytes = 0;
   uint64_t memory_bytes = 0;
   std::string driver = {};  // newest CUDA that it supports: "12.4"
+  std::string bus = {};     // PCI bus id, "0000:17:00.0"
   bool takes_text = false;  // an emulated driver, whose images are CUDA text
 };
 
@@ -94,6 +95,8 @@ enum class MeasurePolicy : uint8_t {
 // record's environment.
 std::string_view NameOf(MeasurePolicy policy);
 std::optional<MeasurePolicy> FindMeasurePolicy(std::string_view name);
+// Returns all names.
+std::vector<std::string_view> PolicyNames();
 // Returns whether kernels of the device, "cpu" or "cuda", can be timed by the policy.
 bool IsPolicyOf(MeasurePolicy policy, std::string_view device);
 
@@ -105,6 +108,7 @@ struct GpuTimingLimits {
   int32_t max_runs = 512;     // per graph
   int32_t max_sets = 64;      // of operands
   double max_seconds = 0.05;  // of one candidate; fewer blocks then, at least 2
+  double hang_seconds = 0.5;  // a run that is not done after this and 50 times the reference hangs
 };
 
 // A message that opens a task: its operands are made from the seed, the reference candidate runs on

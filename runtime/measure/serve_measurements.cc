@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <fstream>
 #include <thread>
@@ -37,8 +38,9 @@ constexpr bool kLimitsAddresses = true;
 #endif
 #undef TCC_HAS_FEATURE
 
-// The exit code of a worker that has said why its GPU cannot be used any more.
+// The exit codes of a worker that has said why its GPU cannot be used any more.
 constexpr int kBrokenContext = 3;
+constexpr int kHangingKernel = 4;
 
 constexpr auto kCanaryPeriod = std::chrono::seconds(1);
 
@@ -132,11 +134,16 @@ StatusOr<std::shared_ptr<const CudaContext>> OpenGpu(uint32_t ordinal) {
 StatusOr<GpuFacts> FactsOf(const CudaContext& context) {
   const CudaDeviceInfo& device = context.device();
   TCC_ASSIGN_OR_RETURN(std::string version, CudaVersionOf(context.driver()));
+  std::array<char, 32> bus{};
+  TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(context.driver(), "asking a device where it is",
+                                    cuDeviceGetPCIBusId, bus.data(), static_cast<int>(bus.size()),
+                                    device.handle));
   return GpuFacts{.sm = static_cast<uint32_t>(device.sm),
                   .multiprocessors = static_cast<uint32_t>(device.multiprocessors),
                   .l2_bytes = static_cast<uint64_t>(device.l2_bytes),
                   .memory_bytes = static_cast<uint64_t>(device.memory_bytes),
                   .driver = std::move(version),
+                  .bus = bus.data(),
                   .takes_text = context.driver().takes_notes};
 }
 
@@ -238,9 +245,11 @@ class Server {
     return cpu_task_->Open(canary_.Now(*machine_.pool));
   }
 
-  // A broken context breaks every later call, the destruction of what lies in it too.
+  // A broken context breaks every later call, the destruction of what lies in it too; with a kernel
+  // that does not end, each would wait for it.
   void EndIfBroken() const {
-    if (gpu_task_ && gpu_task_->broken()) ::_exit(kBrokenContext);
+    if (!gpu_task_ || gpu_task_->end() == MeasureStatus::kOk) return;
+    ::_exit(gpu_task_->end() == MeasureStatus::kHang ? kHangingKernel : kBrokenContext);
   }
 
   Status Measure(std::span<const uint8_t> payload) {

@@ -7,7 +7,7 @@ namespace tcc {
 // core files, the address space that the tuner says) and ends at once when the tuner goes away in
 // the middle of a kernel. Returns the exit code: 0, or 2 for a frame that makes no sense, which a
 // line on stderr reports. The process exits with 3 after it has told of a fault that no later call
-// of the GPU's driver survives.
+// of the GPU's driver survives, with 4 after it has told of a kernel that does not end.
 int ServeMeasurements(int socket);
 
 }  // namespace tcc

@@ -95,6 +95,13 @@ Status RefusalOf(const CompiledModule& compiled) {
   return OkStatus();
 }
 
+std::string FaultOf(const CompiledModule& compiled) {
+  for (const CompiledKernel& kernel : compiled.kernels) {
+    if (!kernel.fault.empty()) return kernel.fault;
+  }
+  return "";
+}
+
 Status Build(const Workload& workload, const Candidate& candidate, const BuildOptions& options,
              BuiltCandidate& built) {
   TCC_RETURN_IF_ERROR(StopIfRequested(options.stop));
@@ -121,6 +128,7 @@ Status Build(const Workload& workload, const Candidate& candidate, const BuildOp
   TCC_ASSIGN_OR_RETURN(CompiledModule compiled,
                        options.backend->Compile(ModuleOf(*kernel), backend));
   TCC_RETURN_IF_ERROR(RefusalOf(compiled));
+  built.fault = FaultOf(compiled);
   TCC_ASSIGN_OR_RETURN(Artefact artefact,
                        ArtefactOf(workload, tensor, *kernel, std::move(compiled), options.target));
   built.artefact = ArtefactBytes(artefact);

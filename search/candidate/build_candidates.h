@@ -24,6 +24,7 @@ struct BuiltCandidate {
   bool refused = false;  // true: the schedule is illegal or beyond limits; false: building failed
   std::string lowered_key;        // "" where it was not lowered
   int64_t code_size = 0;          // CodeSizeOf; 0 where it was not lowered
+  std::string fault;              // CompiledKernel::fault of its first kernel that has one
   bool known = false;             // BuildFilter::known returned true: it has no artefact
   std::vector<uint8_t> artefact;  // ArtefactBytes
   double build_seconds = 0;

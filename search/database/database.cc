@@ -352,6 +352,20 @@ StatusOr<std::vector<StoredTrial>> Database::ImportedTrialsOf(int64_t workload,
   return trials;
 }
 
+StatusOr<std::vector<RecordedDevice>> Database::DevicesOf(const std::string& target) const {
+  std::vector<RecordedDevice> devices;
+  TCC_RETURN_IF_ERROR(connection().Query(
+      "SELECT e.device, COUNT(DISTINCT s.workload) AS workloads FROM measurement m "
+      "JOIN environment e ON e.id = m.environment JOIN candidate c ON c.id = m.candidate "
+      "JOIN sketch s ON s.id = c.sketch WHERE e.target = ? AND m.status = 'ok' "
+      "GROUP BY e.device ORDER BY workloads DESC, e.device",
+      {target}, [&](const SqlRow& row) {
+        devices.push_back({.device = row.Text(0), .workloads = row.Int(1)});
+        return OkStatus();
+      }));
+  return devices;
+}
+
 StatusOr<TunedSchedules> Database::Best(const Environment& wanted) const {
   TCC_ASSIGN_OR_RETURN(auto entries, EntriesFor(connection(), wanted));
   Environment elsewhere = wanted;

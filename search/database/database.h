@@ -46,6 +46,12 @@ struct Suspect {
   int64_t batch = 1;      // the number of candidates that were built at once, including this one
 };
 
+// A device with records (Environment::device), and the number of workloads that it has some of.
+struct RecordedDevice {
+  std::string device;
+  int64_t workloads = 0;
+};
+
 // The database of all measurements, in one SQLite file (WAL). Several processes may use it at once;
 // a handle is used by one thread at a time. Once Record has returned OK, its trial survives the end
 // of the process by any signal.
@@ -110,6 +116,10 @@ class Database {
   // 0.98 times the least "constructed" trial (ok or slow) of the same environment, which must
   // exist. A winner that this tcc cannot read is left out, with a warning.
   StatusOr<TunedSchedules> Best(const Environment& wanted) const;
+
+  // Returns the devices that kernels for the target were measured on, the one with ok measurements
+  // of the most workloads first, ties by the device's text.
+  StatusOr<std::vector<RecordedDevice>> DevicesOf(const std::string& target) const;
 
   // For the functions of this folder and their tests.
   SqliteConnection& connection() const;

@@ -29,7 +29,7 @@ using Line = nlohmann::ordered_json;
 
 // Operands come from memory that is not in the caches, as in a network.
 bool IsCold(const std::string& policy) {
-  return policy == "rotate-64M" || policy == "in-place";
+  return policy == "in-place" || policy == "rotate-64M" || policy == "rotate-L2";
 }
 
 std::string StringText(const std::string& text) {

@@ -22,6 +22,7 @@ TaskMessage TaskOf(const Workload& workload, std::vector<uint8_t> reference,
   TaskMessage task{.roles = RolesOf(workload),
                    .seed = options.seed,
                    .policy = options.policy,
+                   .gpu = options.gpu,
                    .artefact = std::move(reference)};
   for (const Function& variant : workload.variants) {
     task.terms = std::max(task.terms, TermsOf(variant));
@@ -47,24 +48,27 @@ StatusOr<Measurement> MeasuredBy(const MeasureFrame& answer, std::optional<uint6
   return std::move(measured.measurement);
 }
 
+// A program of "" was not found.
+WorkerOptions OptionsOf(const LocalMeasurerOptions& options) {
+  std::string program = options.worker;
+  if (program.empty()) program = FindWorker().value_or("");
+  return {.program = std::move(program), .log = options.log, .hello = options.hello};
+}
+
 class LocalMeasurer : public Measurer {
  public:
-  LocalMeasurer(LocalMeasurerOptions options, std::string program)
-      : options_(std::move(options)),
-        worker_options_{.program = std::move(program),
-                        .log = options_.log,
-                        .hello = {.threads = static_cast<uint32_t>(options_.threads),
-                                  .address_space_bytes = options_.address_space_bytes}} {}
+  LocalMeasurer(LocalMeasurerOptions options, std::unique_ptr<WorkerProcess> worker)
+      : options_(std::move(options)), worker_(std::move(worker)) {}
 
   std::string Name() const override { return "local"; }
   StatusOr<Measurement> Open(const Workload& workload, std::vector<uint8_t> reference) override;
   void Submit(MeasureRequest request) override;
   StatusOr<std::optional<MeasureReport>> Take() override;
 
-  Status StartWorker();
-
  private:
   StatusOr<Measurement> OpenTask();
+  Status TakeWorker();
+  void KeepSpare();
   StatusOr<Measurement> Measure(const MeasureRequest& request, std::span<const uint8_t> payload);
   StatusOr<Measurement> Ask(FrameKind kind, std::span<const uint8_t> payload,
                             std::optional<uint64_t> id, double seconds);
@@ -72,30 +76,40 @@ class LocalMeasurer : public Measurer {
   void WarnOfRetry(const std::string& who, const Measurement& lost);
 
   const LocalMeasurerOptions options_;
-  const WorkerOptions worker_options_;
   std::unique_ptr<WorkerProcess> worker_;  // null: the last one ended; otherwise the task is open
+  std::unique_ptr<WorkerProcess> spare_;   // begun, not awaited; null: there is none
   std::string name_;                       // of the workload
   std::vector<uint8_t> task_;              // kTask's payload, sent to each worker; empty: none open
   ExpectedTime expected_;
+  bool told_hang_ = false;  // the last answer was the worker's own word that a kernel hangs
   std::deque<MeasureRequest> queue_;
 };
 
-// A worker may be killed before it is ready by what it has no part in.
-Status LocalMeasurer::StartWorker() {
-  StatusOr<std::unique_ptr<WorkerProcess>> started = WorkerProcess::Start(worker_options_);
-  if (absl::IsUnavailable(started.status())) started = WorkerProcess::Start(worker_options_);
-  if (!started.ok()) return started.status();
-  worker_ = *std::move(started);
+// Takes the spare worker, or starts one.
+Status LocalMeasurer::TakeWorker() {
+  worker_ = std::exchange(spare_, nullptr);
+  if (worker_ && worker_->AwaitReady(OptionsOf(options_)).ok()) return OkStatus();
+  TCC_ASSIGN_OR_RETURN(worker_, StartWorker(options_));
   return OkStatus();
+}
+
+// A spare worker that cannot be started is no fault of anybody until one is needed.
+void LocalMeasurer::KeepSpare() {
+  if (!options_.spare || spare_) return;
+  StatusOr<std::unique_ptr<WorkerProcess>> begun = WorkerProcess::Begin(OptionsOf(options_));
+  if (begun.ok()) spare_ = *std::move(begun);
 }
 
 // Tells the worker, a new one where there is none, what all its candidates have in common.
 StatusOr<Measurement> LocalMeasurer::OpenTask() {
   for (int attempt = 1;; ++attempt) {
-    if (!worker_) TCC_RETURN_IF_ERROR(StartWorker());
+    if (!worker_) TCC_RETURN_IF_ERROR(TakeWorker());
     TCC_ASSIGN_OR_RETURN(Measurement reference,
                          Ask(FrameKind::kTask, task_, std::nullopt, options_.open_seconds));
-    if (reference.status == MeasureStatus::kOk) return reference;
+    if (reference.status == MeasureStatus::kOk) {
+      KeepSpare();
+      return reference;
+    }
     const std::string who = fmt::format("the reference of '{}'", name_);
     if (worker_ || attempt == kTries) {
       return absl::InternalError(fmt::format("{} is no reference: {}: {}", who,
@@ -147,7 +161,7 @@ StatusOr<Measurement> LocalMeasurer::Measure(const MeasureRequest& request,
     if (!worker_) TCC_RETURN_IF_ERROR(OpenTask().status());
     TCC_ASSIGN_OR_RETURN(Measurement measurement,
                          Ask(FrameKind::kMeasure, payload, request.id, seconds));
-    if (worker_ || attempt == kTries) return measurement;
+    if (worker_ || told_hang_ || attempt == kTries) return measurement;
     WarnOfRetry(fmt::format("candidate {} of '{}'", request.id, name_), measurement);
   }
 }
@@ -158,6 +172,7 @@ StatusOr<Measurement> LocalMeasurer::Ask(FrameKind kind, std::span<const uint8_t
                                          std::optional<uint64_t> id, double seconds) {
   Status sent = worker_->Send(kind, payload, seconds);
   if (absl::IsResourceExhausted(sent)) return sent;
+  told_hang_ = false;
   StatusOr<MeasureFrame> answer = sent.ok() ? worker_->Receive(seconds) : sent;
   if (!answer.ok()) return LoseWorker(answer.status(), seconds);
   if (kind == FrameKind::kTask && answer->kind == FrameKind::kFailed) {
@@ -166,6 +181,13 @@ StatusOr<Measurement> LocalMeasurer::Ask(FrameKind kind, std::span<const uint8_t
   }
   StatusOr<Measurement> measurement = MeasuredBy(*answer, id);
   if (!measurement.ok()) return LoseWorker(measurement.status(), seconds);
+  // A worker that tells of a fault or a hang itself ends by itself, and nothing is timed before its
+  // kernel is gone. That it hangs was no busy machine's fault.
+  told_hang_ = measurement->status == MeasureStatus::kHang;
+  if (told_hang_ || measurement->status == MeasureStatus::kFault) {
+    worker_->End(kCrashSeconds);
+    worker_.reset();
+  }
   return measurement;
 }
 
@@ -193,16 +215,23 @@ double UsualDeadlineSeconds(const ExpectedTime& expected) {
   return 2 + 100 * std::max(expected.reference, expected.stop_beyond) + 2 * expected.open;
 }
 
-StatusOr<std::unique_ptr<Measurer>> MakeLocalMeasurer(LocalMeasurerOptions options) {
-  TCC_CHECK(options.threads >= 1) << options.threads;
+// A worker may be killed before it is ready by what it has no part in.
+StatusOr<std::unique_ptr<WorkerProcess>> StartWorker(const LocalMeasurerOptions& options) {
+  WorkerOptions worker = OptionsOf(options);
+  if (worker.program.empty()) return FindWorker().status();
+  StatusOr<std::unique_ptr<WorkerProcess>> started = WorkerProcess::Start(worker);
+  if (absl::IsUnavailable(started.status())) return WorkerProcess::Start(worker);
+  return started;
+}
+
+StatusOr<std::unique_ptr<Measurer>> MakeLocalMeasurer(LocalMeasurerOptions options,
+                                                      std::unique_ptr<WorkerProcess> worker) {
+  TCC_CHECK(options.hello.threads >= 1) << options.hello.threads;
   TCC_CHECK(options.deadline_seconds != nullptr);
-  std::string program = options.worker;
-  if (program.empty()) {
-    TCC_ASSIGN_OR_RETURN(program, FindWorker());
+  if (!worker) {
+    TCC_ASSIGN_OR_RETURN(worker, StartWorker(options));
   }
-  auto measurer = std::make_unique<LocalMeasurer>(std::move(options), std::move(program));
-  TCC_RETURN_IF_ERROR(measurer->StartWorker());
-  return measurer;
+  return std::make_unique<LocalMeasurer>(std::move(options), std::move(worker));
 }
 
 }  // namespace tcc

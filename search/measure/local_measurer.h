@@ -7,6 +7,7 @@
 
 #include "runtime/measure/measure_protocol.h"
 #include "search/measure/measurer.h"
+#include "search/measure/worker_process.h"
 
 namespace tcc {
 
@@ -27,12 +28,15 @@ double UsualDeadlineSeconds(const ExpectedTime& expected);
 
 struct LocalMeasurerOptions {
   std::string worker = {};  // the path of tcc-worker; "": FindWorker()
-  int threads = 1;          // for the kernels
+  HelloMessage hello = {};  // the device, the threads for kernels and the limits of a worker
   MeasurePolicy policy = MeasurePolicy::kRotate64M;
-  uint64_t seed = 0;                 // the seed of the operands
-  std::string log = {};              // a file that workers' messages are appended to; "": dropped
-  uint64_t address_space_bytes = 0;  // a worker's limit; 0: none
-  double open_seconds = 300;         // the time that a task may take to open
+  GpuTimingLimits gpu = {};
+  uint64_t seed = 0;          // the seed of the operands
+  std::string log = {};       // a file that workers' messages are appended to; "": dropped
+  double open_seconds = 300;  // the time that a task may take to open
+  // Whether a further worker is kept ready, so that the next candidate does not wait for a driver
+  // to start where a candidate ended the worker.
+  bool spare = false;
   // Returns how long a candidate may take, all in all, before its worker is killed.
   std::function<double(const ExpectedTime&)> deadline_seconds = UsualDeadlineSeconds;
   // Called when a worker ended and its candidate is tried again.
@@ -45,7 +49,13 @@ struct LocalMeasurerOptions {
 // (kHang) is tried once more in a fresh worker before it is blamed: the out-of-memory killer picks
 // any process, and an earlier candidate may have overwritten the worker's memory.
 //
-// Unavailable: no worker can be started.
-StatusOr<std::unique_ptr<Measurer>> MakeLocalMeasurer(LocalMeasurerOptions options);
+// `worker` is the first worker, started with the options; null: one is started. Unavailable: no
+// worker can be started.
+StatusOr<std::unique_ptr<Measurer>> MakeLocalMeasurer(
+    LocalMeasurerOptions options, std::unique_ptr<WorkerProcess> worker = nullptr);
+
+// Starts a worker that says what it runs kernels on (WorkerProcess::ready). Unavailable: it cannot
+// be started, or the device is missing.
+StatusOr<std::unique_ptr<WorkerProcess>> StartWorker(const LocalMeasurerOptions& options);
 
 }  // namespace tcc

@@ -4,6 +4,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -26,7 +27,7 @@ void Say(const MeasuringLockOptions& options, const std::string& message) {
 }
 
 // The lock file, opened. Error: what keeps it from being written.
-StatusOr<int> OpenLockFile() {
+StatusOr<int> OpenLockFile(std::string device) {
   const std::string folder = CacheFolder();
   if (folder.empty()) {
     return InvalidInput("no cache folder: TCC_CACHE_DIR, XDG_CACHE_HOME and HOME are not set");
@@ -34,7 +35,8 @@ StatusOr<int> OpenLockFile() {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) return InvalidInput("cannot make '{}': {}", folder, error.message());
-  const std::string path = folder + "/measure-cpu.lock";
+  std::ranges::replace(device, '/', '-');
+  const std::string path = fmt::format("{}/measure-{}.lock", folder, device);
   // The holder's number replaces what the file holds; not in a file that a link leads to.
   const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
   if (file < 0) return InvalidInput("cannot write '{}': {}", path, strerror(errno));
@@ -77,7 +79,7 @@ void Pause(const std::stop_token& stop) {
 }  // namespace
 
 StatusOr<MeasuringLock> MeasuringLock::Acquire(const MeasuringLockOptions& options) {
-  StatusOr<int> file = OpenLockFile();
+  StatusOr<int> file = OpenLockFile(options.device);
   if (!file.ok()) {
     Say(options, "measuring without a lock: " + Message(file.status()));
     return MeasuringLock(-1);

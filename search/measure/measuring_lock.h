@@ -9,13 +9,14 @@
 namespace tcc {
 
 struct MeasuringLockOptions {
+  std::string device = "cpu";  // what is measured on: "cpu", or "cuda-" and the PCI bus id of a GPU
   // Called once if another process holds the lock, and if no lock can be taken.
   std::function<void(const std::string&)> say = nullptr;
   std::stop_token stop = {};
 };
 
-// The right to measure on this machine's CPUs: a lock on CacheFolder()/measure-cpu.lock, held until
-// the object or the process ends. The file names the process that holds it.
+// The right to measure on a device of this machine: a lock on CacheFolder()/measure-DEVICE.lock,
+// held until the object or the process ends. The file names the process that holds it.
 class MeasuringLock {
  public:
   // Waits for the lock. Cancelled: `stop` came first. If the cache folder cannot be written, the

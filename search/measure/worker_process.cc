@@ -184,6 +184,12 @@ StatusOr<std::string> FindWorker() {
 }
 
 StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(const WorkerOptions& options) {
+  TCC_ASSIGN_OR_RETURN(std::unique_ptr<WorkerProcess> worker, Begin(options));
+  TCC_RETURN_IF_ERROR(worker->AwaitReady(options));
+  return worker;
+}
+
+StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Begin(const WorkerOptions& options) {
   TCC_ASSIGN_OR_RETURN(const int log_number, OpenLog(options.log));
   FileDescriptor log(log_number);
   std::array<int, 2> ends{};
@@ -199,17 +205,21 @@ StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(const WorkerOption
   // The end of the worker shows only when nobody else holds its end of the socket.
   close(low.Release());
   close(theirs.Release());
-  if (Status status = worker->AwaitReady(options); !status.ok()) {
-    std::string message = fmt::format("worker '{}': {}", options.program, Message(status));
-    if (!options.log.empty()) message += fmt::format("; its messages are in {}", options.log);
-    return absl::UnavailableError(message);
-  }
+  // A worker that is gone shows when it is waited for.
+  worker->Send(FrameKind::kHello, Encode(options.hello), options.ready_seconds).IgnoreError();
   return worker;
 }
 
 Status WorkerProcess::AwaitReady(const WorkerOptions& options) {
-  Status sent = Send(FrameKind::kHello, Encode(options.hello), options.ready_seconds);
-  StatusOr<MeasureFrame> frame = sent.ok() ? Receive(options.ready_seconds) : sent;
+  Status status = TakeReady(options);
+  if (status.ok()) return status;
+  std::string message = fmt::format("worker '{}': {}", options.program, Message(status));
+  if (!options.log.empty()) message += fmt::format("; its messages are in {}", options.log);
+  return absl::UnavailableError(message);
+}
+
+Status WorkerProcess::TakeReady(const WorkerOptions& options) {
+  StatusOr<MeasureFrame> frame = Receive(options.ready_seconds);
   if (absl::IsUnavailable(frame.status())) {
     return Missing("{} before it was ready", End(kCrashSeconds));
   }

@@ -33,6 +33,11 @@ class WorkerProcess {
   // Spawns the program and exchanges Hello and Ready. Unavailable: it cannot be run, ended, stays
   // silent or speaks another version. InvalidArgument: the log cannot be written.
   static StatusOr<std::unique_ptr<WorkerProcess>> Start(const WorkerOptions& options);
+  // Does the first half of Start, without waiting for the worker: nothing but AwaitReady and End
+  // may be called before AwaitReady.
+  static StatusOr<std::unique_ptr<WorkerProcess>> Begin(const WorkerOptions& options);
+  // Does the second half, with the options of Begin.
+  Status AwaitReady(const WorkerOptions& options);
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
   // Ends the worker, with a second's grace.
@@ -54,7 +59,7 @@ class WorkerProcess {
 
  private:
   WorkerProcess(pid_t process, int socket) : process_(process), socket_(socket) {}
-  Status AwaitReady(const WorkerOptions& options);
+  Status TakeReady(const WorkerOptions& options);
 
   const pid_t process_;
   int socket_;

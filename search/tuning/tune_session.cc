@@ -97,49 +97,74 @@ Status TuneSession::TakeSuspects(TaskState& task) {
   return OkStatus();
 }
 
-// Takes the first start that can be built and run as the reference.
+// Takes the first start that can be built and run as the reference, as a compilation does: one
+// whose code has a fault only where there is no other.
 Status TuneSession::MeasureConstructed(TaskState& task) {
   Status first;
+  std::vector<Start> faulty;
   size_t tried = 0;
   for (size_t s = 0; s < task.tuner->space().size() && tried < kMaxStartsTried; ++s) {
-    std::optional<SearchPoint> start = task.tuner->space().Start(s);
-    if (!start) continue;
+    std::optional<SearchPoint> point = task.tuner->space().Start(s);
+    if (!point) continue;
     ++tried;
-    Candidate candidate = task.tuner->space().ToCandidate(*start);
-    BuiltCandidate built = Build(task, {&candidate, 1})[0];
-    if (absl::IsCancelled(built.status)) {
+    Start start{.point = *point, .candidate = task.tuner->space().ToCandidate(*point)};
+    start.built = Build(task, {&start.candidate, 1})[0];
+    if (absl::IsCancelled(start.built.status)) {
       task.done = true;
       task.result.problem = kStopped;
       return OkStatus();
     }
-    Status status = built.status;
-    if (status.ok()) {
-      open_ = nullptr;
-      StatusOr<Measurement> measured = tools_.measurer.Open(*task.workload, built.artefact);
-      status = measured.status();
-      if (absl::IsUnavailable(status)) return status;
-      if (measured.ok()) {
-        open_ = &task;
-        task.reference = built.artefact;
-        task.code_size = built.code_size;
-        task.constructed = {.variant_key = task.workload->variant_keys[candidate.schedule.variant],
-                            .rules = candidate.rules,
-                            .schedule = candidate.schedule,
-                            .lowered_key = built.lowered_key,
-                            .measurement = *measured,
-                            .build_seconds = built.build_seconds,
-                            .searcher = "constructed"};
-        if (task.result.constructed_seconds > 0) return OkStatus();
-        task.unrecorded = *start;
-        // In the network it takes another time.
-        return options_.in_place ? OkStatus() : FinishConstructed(task, *measured);
-      }
+    if (start.built.status.ok() && !start.built.fault.empty()) {
+      faulty.push_back(std::move(start));
+      continue;
     }
-    if (first.ok()) first = status;
+    TCC_ASSIGN_OR_RETURN(bool taken, Take(task, start, first));
+    if (taken) return OkStatus();
+  }
+  for (const Start& start : faulty) {
+    TCC_ASSIGN_OR_RETURN(bool taken, Take(task, start, first));
+    if (taken) return OkStatus();
   }
   task.done = true;
   task.result.problem = first.ok() ? "it has no schedule to search from" : Message(first);
   return OkStatus();
+}
+
+// Makes a start the reference if it was built and runs; `problem` becomes the first reason why one
+// does not.
+StatusOr<bool> TuneSession::Take(TaskState& task, const Start& start, Status& problem) {
+  const BuiltCandidate& built = start.built;
+  Status status = built.status;
+  if (status.ok()) {
+    open_ = nullptr;
+    StatusOr<Measurement> measured = tools_.measurer.Open(*task.workload, built.artefact);
+    if (absl::IsUnavailable(measured.status())) return measured.status();
+    if (measured.ok()) {
+      TCC_RETURN_IF_ERROR(SetReference(task, start, *measured));
+      return true;
+    }
+    status = measured.status();
+  }
+  if (problem.ok()) problem = status;
+  return false;
+}
+
+Status TuneSession::SetReference(TaskState& task, const Start& start, const Measurement& measured) {
+  const auto& [point, candidate, built] = start;
+  open_ = &task;
+  task.reference = built.artefact;
+  task.code_size = built.code_size;
+  task.constructed = {.variant_key = task.workload->variant_keys[candidate.schedule.variant],
+                      .rules = candidate.rules,
+                      .schedule = candidate.schedule,
+                      .lowered_key = built.lowered_key,
+                      .measurement = measured,
+                      .build_seconds = built.build_seconds,
+                      .searcher = "constructed"};
+  if (task.result.constructed_seconds > 0) return OkStatus();
+  task.unrecorded = point;
+  // In the network it takes another time.
+  return options_.in_place ? OkStatus() : FinishConstructed(task, measured);
 }
 
 BuiltBatch TuneSession::Propose(TaskState& task, size_t count) {

@@ -44,6 +44,13 @@ struct TaskState {
   bool done = false;
 };
 
+// A candidate that a search may start from.
+struct Start {
+  SearchPoint point;
+  Candidate candidate = {};
+  BuiltCandidate built = {};
+};
+
 // The built candidates of one task.
 struct BuiltBatch {
   std::vector<Proposal> proposals;
@@ -110,6 +117,8 @@ class TuneSession {
   StoredTrial TrialOf(const TaskState& task, const Candidate& candidate) const;
   Status BeginTask(const Workload& workload, const TaskTunerOptions& options);
   Status MeasureConstructed(TaskState& task);
+  StatusOr<bool> Take(TaskState& task, const Start& start, Status& problem);
+  Status SetReference(TaskState& task, const Start& start, const Measurement& measured);
 
   const TuneOptions& options_;
   const TuneTools& tools_;

@@ -80,6 +80,7 @@ struct TuneResult {
   std::map<MeasureStatus, int64_t> statuses;  // of this run's trials
   TunePhases phases;
   std::string policy;  // the environment's policy of timing candidates
+  std::string device;  // the environment's
   // From the comparison in place: the seconds of a run of the network with all constructed
   // candidates, and with the winners; 0: there was none.
   double network_constructed_seconds = 0;

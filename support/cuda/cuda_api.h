@@ -68,6 +68,9 @@ struct CudaPoolProperties {
   CALL(cuDeviceGetName, \
        (char* name, int length, CudaDeviceHandle device), \
        (name, length, device)) \
+  CALL(cuDeviceGetPCIBusId, \
+       (char* id, int length, CudaDeviceHandle device), \
+       (id, length, device)) \
   CALL(cuDeviceGetAttribute, \
        (int* value, int attribute, CudaDeviceHandle device), \
        (value, attribute, device)) \
@@ -142,6 +145,7 @@ struct CudaPoolProperties {
   CALL(cuEventDestroy_v2, (CudaEventHandle event), (event)) \
   CALL(cuEventRecord, (CudaEventHandle event, CudaStreamHandle stream), (event, stream)) \
   CALL(cuEventSynchronize, (CudaEventHandle event), (event)) \
+  CALL(cuEventQuery, (CudaEventHandle event), (event)) \
   CALL(cuEventElapsedTime, \
        (float* milliseconds, CudaEventHandle start, CudaEventHandle end), \
        (milliseconds, start, end)) \

@@ -45,7 +45,7 @@ CudaSource SourceOf(const std::vector<Function>& functions, const std::string& t
 }
 
 StatusOr<Cubin> CompileOnce(const std::string& text, const std::string& target) {
-  CudaPrograms programs(GpuTarget(target), CacheFolder());
+  CudaPrograms programs(GpuTarget(target), {.cache_folder = CacheFolder()});
   TCC_ASSIGN_OR_RETURN(std::shared_ptr<const Cubin> cubin, programs.Compile(text));
   return *cubin;
 }

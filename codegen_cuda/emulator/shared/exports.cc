@@ -1,12 +1,24 @@
+#include <cstdlib>
+
 #include "codegen_cuda/emulator/driver.h"
+#include "support/check.h"
 
 // The emulated driver under libcuda's own names, for programs that open a driver by its path
 // (TCC_CUDA_DRIVER).
 namespace tcc::emulator {
 namespace {
 
+// The fault that TCC_EMULATED_FAULT names belongs to the whole process.
+CudaDriver DriverWithFault() {
+  if (const char* fault = std::getenv("TCC_EMULATED_FAULT"); fault != nullptr && *fault != '\0') {
+    const Status injected = InjectDriverFault(fault);
+    TCC_CHECK(injected.ok()) << Message(injected);
+  }
+  return EmulatedDriver();
+}
+
 const CudaDriver& Driver() {
-  static const CudaDriver driver = EmulatedDriver();
+  static const CudaDriver driver = DriverWithFault();
   return driver;
 }
 

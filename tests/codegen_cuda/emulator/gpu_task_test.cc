@@ -206,7 +206,7 @@ TEST_CASE("wrong kernels of a GPU are told from right ones, and the next one is 
     CHECK(NameOf(measured.status) == NameOf(row.status));
     CHECK_THAT(measured.message, Contains(row.message));
     CHECK(measured.seconds == 0);
-    CHECK_FALSE(task.broken());
+    CHECK(task.end() == MeasureStatus::kOk);
     Measurement next = MeasureIn(task, Candidate("right"));
     INFO(next.message);
     CHECK(next.status == MeasureStatus::kOk);
@@ -229,11 +229,11 @@ TEST_CASE("a kernel that reads far beyond its operands breaks the context, which
           "[codegen_cuda][measure][gpu_task]") {
   GpuTask task(TaskOf(Candidate("right")), OptionsFor(kTold));
   REQUIRE(task.Open().status == MeasureStatus::kOk);
-  CHECK_FALSE(task.broken());
+  CHECK(task.end() == MeasureStatus::kOk);
   Measurement fault = MeasureIn(task, Candidate("reads_far_beyond"));
   CHECK(fault.status == MeasureStatus::kFault);
   CHECK_THAT(fault.message, Contains("failed with CUDA_ERROR"));
-  CHECK(task.broken());
+  CHECK(task.end() == MeasureStatus::kFault);
   CHECK(MeasureIn(task, Candidate("right")).status == MeasureStatus::kFault);
 }
 
@@ -286,7 +286,7 @@ TEST_CASE("every driver call of a measurement may fail with every error, and sti
         if (sticky && opened.status != MeasureStatus::kOk) {
           CHECK(MeasureIn(task, Candidate("right")).status != MeasureStatus::kOk);
         }
-        if (!sticky) CHECK_FALSE(task.broken());
+        if (!sticky) CHECK(task.end() == MeasureStatus::kOk);
       }
       emulator::RecordDriverCalls();
       emulator::DriverObjects after = emulator::LiveDriverObjects();
@@ -301,7 +301,8 @@ namespace {
 // A worker in a forked child, over the emulated driver as a library.
 class GpuWorker {
  public:
-  explicit GpuWorker(const HelloMessage& hello, const char* driver = TCC_EMULATED_CUDA) {
+  explicit GpuWorker(const HelloMessage& hello, const char* driver = TCC_EMULATED_CUDA,
+                     const std::string& fault = "") {
     child_ = fork();
     TCC_CHECK(child_ >= 0);
     if (child_ == 0) {
@@ -310,6 +311,7 @@ class GpuWorker {
       TCC_CHECK(freopen("/dev/null", "w", stderr) != nullptr);
       alarm(60);
       setenv("TCC_CUDA_DRIVER", driver, 1);
+      setenv("TCC_EMULATED_FAULT", fault.c_str(), 1);
       unsetenv("TCC_EMULATED_SM");
       _exit(ServeMeasurements(sockets_.end(1)));
     }
@@ -376,6 +378,53 @@ TEST_CASE("a worker on a GPU describes it, measures, tells of a fault and ends",
   CHECK(fault.status == MeasureStatus::kFault);
   CHECK_FALSE(fault.message.empty());
   CHECK(worker.ExitCode() == 3);
+}
+
+TEST_CASE("a worker tells of a kernel that does not end, and ends without waiting for it",
+          "[codegen_cuda][measure][gpu_task]") {
+  emulator::RecordDriverCalls();
+  {
+    GpuTask task(TaskOf(Candidate("right")), OptionsFor(kTold));
+    REQUIRE(task.Open().status == MeasureStatus::kOk);
+  }
+  const auto queries = std::ranges::count(emulator::RecordedDriverCalls(), "cuEventQuery");
+  REQUIRE(queries > 0);
+  // The first wait for the candidate never sees its event.
+  GpuWorker worker(CudaHello(), TCC_EMULATED_CUDA,
+                   fmt::format("cuEventQuery:{}+:600", queries + 1));
+  REQUIRE(worker.Read()->kind == FrameKind::kReady);
+  TaskMessage message = TaskOf(Candidate("right"));
+  message.gpu.hang_seconds = 0.05;
+  worker.Send(FrameKind::kTask, Encode(message));
+  REQUIRE(worker.Read()->kind == FrameKind::kMeasured);
+  Measurement hang = worker.Measure(Candidate("right"));
+  CHECK(NameOf(hang.status) == "hang");
+  CHECK_THAT(hang.message, Contains("not done after"));
+  CHECK(worker.ExitCode() == 4);
+}
+
+TEST_CASE("a sticky error at any call of a candidate's measurement ends the worker with an answer",
+          "[codegen_cuda][measure][gpu_task]") {
+  for (const char* call : {"cuModuleLoadDataEx", "cuModuleGetFunction", "cuMemPoolCreate",
+                           "cuStreamCreate", "cuMemAlloc_v2", "cuLaunchKernel", "cuGraphLaunch",
+                           "cuMemcpyDtoHAsync_v2", "cuEventRecord"}) {
+    emulator::RecordDriverCalls();
+    {
+      GpuTask task(TaskOf(Candidate("right")), OptionsFor(kTold));
+      REQUIRE(task.Open().status == MeasureStatus::kOk);
+    }
+    const auto before = std::ranges::count(emulator::RecordedDriverCalls(), call);
+    INFO(call);
+    GpuWorker worker(CudaHello(), TCC_EMULATED_CUDA,
+                     fmt::format("{}:{}:700:sticky", call, before + 1));
+    REQUIRE(worker.Read()->kind == FrameKind::kReady);
+    worker.Send(FrameKind::kTask, Encode(TaskOf(Candidate("right"))));
+    REQUIRE(worker.Read()->kind == FrameKind::kMeasured);
+    Measurement fault = worker.Measure(Candidate("right"));
+    CHECK(NameOf(fault.status) == "fault");
+    CHECK_THAT(fault.message, Contains("(700)"));
+    CHECK(worker.ExitCode() == 3);
+  }
 }
 
 TEST_CASE("a worker without the driver that it is asked for says so",

@@ -14,7 +14,7 @@ namespace {
 
 StatusOr<GpuImage> ImageOf(const std::string& text, const Target& target, GpuCode code) {
   if (code == GpuCode::kCudaText) return GpuImage{.code = {text.begin(), text.end()}};
-  CudaPrograms programs(target, CacheFolder());
+  CudaPrograms programs(target, {.cache_folder = CacheFolder()});
   TCC_ASSIGN_OR_RETURN(std::shared_ptr<const Cubin> cubin, programs.Compile(text));
   GpuImage image{.code = cubin->image};
   if (!HasSuffix(target.name)) image.ptx.assign(cubin->ptx.begin(), cubin->ptx.end());

@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""tcc tune for a GPU, over the emulated driver: measured, resumed, compiled from the records."""
+
+import json
+import os
+import sqlite3
+
+from tcc_command import CommandTest, main
+
+
+class GpuTune(CommandTest):
+    def setUp(self):
+        super().setUp()
+        driver = os.environ.get("TCC_TEST_CUDA_DRIVER", "")
+        if not driver:
+            self.skipTest("no emulated driver in TCC_TEST_CUDA_DRIVER")
+        self.emulated = {"TCC_CUDA_DRIVER": driver, "TCC_EMULATED_SM": "86",
+                         "TCC_CACHE_DIR": str(self.folder / "cache")}
+        self.model = self.export("dqn", "--small")
+        self.database = self.folder / "f.db"
+
+    def tune(self, *options, target="sm_86", **keywords):
+        return self.call("tune", self.model, "--db", self.database, "--target", target,
+                         "--progress", "none", *options, **{**self.emulated, **keywords})
+
+    def rows(self, query):
+        connection = sqlite3.connect(self.database)
+        self.addCleanup(connection.close)
+        return connection.execute(query).fetchall()
+
+    def count(self):
+        return self.rows("SELECT count(*) FROM measurement")[0][0]
+
+    def change(self, *statements):
+        connection = sqlite3.connect(self.database)
+        with connection:
+            for statement in statements:
+                connection.execute(statement)
+        connection.close()
+
+    def compile(self, name, *options, **keywords):
+        path = self.folder / name
+        self.call("compile", self.model, "--target", "sm_86", "-o", path, "--db", self.database,
+                  *options, **keywords)
+        return path.read_bytes()
+
+    def test_what_was_tuned_is_recorded_resumed_and_compiled_the_same_everywhere(self):
+        said = self.tune("--trials", "24", "--searcher", "random")
+        self.assertIn("24 trials", said)
+        statuses = {row[0] for row in self.rows("SELECT DISTINCT status FROM measurement")}
+        self.assertLessEqual(statuses, {"ok", "slow", "refused", "build-failed", "launch-failed"})
+        self.assertIn("ok", statuses)
+        (device, compilers, policy, threads), = self.rows(
+            "SELECT device, compilers, policy, threads FROM environment")
+        self.assertRegex(device, r".+, sm_86, \d+ multiprocessors, \d+ MiB of L2")
+        self.assertEqual((compilers, policy, threads), ("CUDA text", "warm", 1))
+
+        before = self.count()
+        self.tune("--trials", "1", "--searcher", "auto", "--policy", "warm")
+        self.assertGreater(self.count(), before)
+        constructed = self.rows("SELECT count(*) FROM measurement WHERE searcher = 'constructed'")
+        tasks = self.rows("SELECT count(*) FROM workload")
+        self.assertEqual(constructed, tasks)
+
+        # Records that are faster than any kernel are taken, without a device.
+        self.change("UPDATE measurement SET seconds = 1e-12 WHERE status = 'ok' AND "
+                    "searcher != 'constructed'")
+        if not self.has_nvrtc():
+            self.skipTest("no NVRTC")
+        tuned = self.compile("1.tcc", TCC_CUDA_DRIVER="/nowhere/libcuda.so")
+        self.assertRegex(self.error, "[1-9][0-9]* of [0-9]+ kernels as they were tuned")
+        self.assertEqual(tuned, self.compile("2.tcc", "--threads", "1"))
+        self.assertEqual(tuned, self.compile("3.tcc", "--threads", "2", **self.emulated))
+        self.call("check", self.model, self.folder / "1.tcc", "--emulate")
+
+    def test_records_of_two_gpus_are_told_apart_by_a_part_of_the_name(self):
+        self.tune("--trials", "8", "--searcher", "random")
+        (device,), = self.rows("SELECT device FROM environment")
+        self.change("INSERT INTO environment SELECT id + 100, key || 'x', tcc, target, "
+                    "'NVIDIA Other, sm_86', measurer, threads, policy, compilers FROM environment",
+                    "INSERT INTO measurement SELECT id + 1000, candidate, environment + 100, "
+                    "series, status, seconds, spread, calls, error, canary, build_seconds, "
+                    "searcher, message, at FROM measurement")
+        self.compile("1.tcc", expect=(0, 5))
+        self.assertIn("--device names another", self.error)
+        self.compile("2.tcc", "--device", "NVIDIA Other", expect=(0, 5))
+        self.assertNotIn("--device names another", self.error)
+        path = self.folder / "3.tcc"
+        self.call("compile", self.model, "--target", "sm_86", "-o", path, "--db", self.database,
+                  "--device", "abacus", expect=2)
+        self.assertIn("--device abacus: the database has ", self.error)
+        self.assertIn(device, self.error)
+        self.assertIn("'NVIDIA Other, sm_86'", self.error)
+
+    def test_what_cannot_be_measured_is_a_message_before_anything_is(self):
+        refusals = [
+            (dict(target="sm_90a"), 5, "kernels for 'sm_90a' do not run on "),
+            (dict(TCC_CUDA_DRIVER="/nowhere/libcuda.so"), 5, "/nowhere/libcuda.so"),
+            (dict(target="reference"), 5, "kernels for 'reference' cannot be measured"),
+        ]
+        for keywords, code, message in refusals:
+            self.tune("--trials", "1", expect=code, **keywords)
+            self.assertIn(message, self.error)
+        options = [
+            (["--policy", "in-place"], 2, "target 'sm_86' has auto, warm, rotate-weights-L2"),
+            (["--policy", "rotate-64M"], 2, "--policy rotate-64M: target 'sm_86' has auto"),
+            (["--device", "first"], 2, "--device first: expected the GPU to measure on as cuda:0"),
+            (["--device", "cuda:7"], 5, "no CUDA device 7"),
+        ]
+        for given, code, message in options:
+            self.tune("--trials", "1", *given, expect=code)
+            self.assertIn(message, self.error)
+        self.tune("--trials", "1", "--device", "cuda:0", target="native", expect=2)
+        self.assertIn("--device cuda:0: target 'native' is no GPU", self.error)
+        self.tune("--trials", "1", "--policy", "rotate-L2", target="native", expect=2)
+        self.assertIn("target 'native' has auto, warm, rotate-64M, in-place", self.error)
+
+    def statuses(self):
+        return dict(self.rows("SELECT status, count(*) FROM measurement GROUP BY status"))
+
+    def test_a_driver_that_breaks_again_and_again_ends_workers_and_no_search(self):
+        # Each worker's driver breaks at its third module: a reference and a candidate have run.
+        self.tune("--trials", "12", "--searcher", "random",
+                  TCC_EMULATED_FAULT="cuModuleLoadDataEx:3:700:sticky")
+        self.assertGreater(self.statuses()["ok"], 3)
+
+    def test_a_kernel_that_hangs_is_recorded_and_not_chosen(self):
+        self.tune("--trials", "8", "--searcher", "random", "--run", self.folder / "run",
+                  TCC_EMULATED_FAULT="cuEventQuery:45+:600")
+        self.assertIn("hang", self.statuses())
+        hung, = self.rows("SELECT max(length(message)), count(seconds) FROM measurement "
+                          "WHERE status = 'hang'")
+        self.assertGreater(hung[0], 0)
+        self.assertEqual(hung[1], 0)
+
+    def test_a_run_tells_its_device_and_policy(self):
+        run = self.folder / "run"
+        self.tune("--trials", "2", "--policy", "rotate-L2", "--device", "cuda:0", "--run", run)
+        summary = json.loads((run / "run.json").read_text())
+        self.assertEqual(summary["environment"]["policy"], "rotate-L2")
+        self.assertIn("sm_86", summary["environment"]["device"])
+        self.call("report", run, "-o", self.folder / "r.html")
+
+
+if __name__ == "__main__":
+    main()
