@@ -230,10 +230,11 @@ def value_of(operand):
 
 def contrib_model(op, operands, attributes, outputs):
     names = ["" if x is None else f"x{i}" for i, x in enumerate(operands)]
-    read = [n + "/abs" if isinstance(x, Computed) else n for n, x in zip(names, operands)]
+    read = [n + "/sums" if isinstance(x, Computed) else n for n, x in zip(names, operands)]
     fed = [(n, value_of(x)) for n, x in zip(names, operands) if n and not isinstance(x, Const)]
     results = [f"y{i}" for i in range(outputs)]
-    before = [helper.make_node("Abs", [n], [r]) for n, r in zip(names, read) if n != r]
+    before = [helper.make_node("CumSum", [n, "axis"], [r]) for n, r in zip(names, read) if n != r]
+    axis = [numpy_helper.from_array(np.array(0), "axis")] if before else []
     graph = helper.make_graph(
         before + [helper.make_node(op, read, results, "node", domain="com.microsoft",
                                    **attributes)],
@@ -241,8 +242,8 @@ def contrib_model(op, operands, attributes, outputs):
         [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
          for n, x in fed],
         [onnx.ValueInfoProto(name=result) for result in results],
-        [numpy_helper.from_array(x.value, n) for n, x in zip(names, operands)
-         if isinstance(x, Const)])
+        axis + [numpy_helper.from_array(x.value, n) for n, x in zip(names, operands)
+                if isinstance(x, Const)])
     return model_of(graph), dict(fed)
 
 
