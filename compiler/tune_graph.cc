@@ -193,6 +193,8 @@ class NetworkTuning {
                          MakeLocalMeasurer(measurer_, std::move(worker)));
     if (options_.begin) options_.begin(device.environment);
     tune_.in_place = device.policy == MeasurePolicy::kInPlace;
+    tune_.overlap = compile.target.kind == TargetKind::kGpu;
+    tune_.threads = compile.threads;
     TuneTools tools{.measurer = *measurer,
                     .network = in_place_.get(),
                     .build = BuildWith({.target = compile.target,

@@ -24,13 +24,13 @@ double PromiseOf(const TaskState& task) {
   return task.workload->runs * gain / round_seconds;
 }
 
-// First each task gets one round, those with most to save before others.
-TaskState* NextTask(std::vector<TaskState>& tasks) {
+// First each task gets one round, those with most to save before others. `but` is left out.
+TaskState* NextTask(std::vector<TaskState>& tasks, const TaskState* but = nullptr) {
   using Rank = std::pair<bool, double>;
   TaskState* best = nullptr;
   Rank most;
   for (TaskState& task : tasks) {
-    if (task.done) continue;
+    if (task.done || &task == but) continue;
     bool is_new = task.best_after.empty();
     Rank rank{is_new,
               is_new ? task.workload->runs * task.result.constructed_seconds : PromiseOf(task)};
@@ -46,10 +46,8 @@ double StopBeyond(const TaskState& task) {
   return kStopBeyond * (best ? best->seconds : task.result.constructed_seconds);
 }
 
-Status RunBatch(TuneSession& session, TaskState& task, size_t count) {
-  double begin = session.Elapsed();
-  TCC_ASSIGN_OR_RETURN(BuiltBatch batch, session.Build(task, count));
-  if (batch.proposals.empty()) return OkStatus();
+// Measures a batch. `begin` is when the time that it took began.
+Status MeasureBatch(TuneSession& session, TaskState& task, BuiltBatch batch, double begin) {
   TCC_ASSIGN_OR_RETURN(bool opened, session.Open(task));
   if (!opened) return OkStatus();
   for (size_t i = 0; i < batch.proposals.size(); ++i) {
@@ -71,6 +69,13 @@ Status RunBatch(TuneSession& session, TaskState& task, size_t count) {
   return OkStatus();
 }
 
+Status RunBatch(TuneSession& session, TaskState& task, size_t count) {
+  double begin = session.Elapsed();
+  TCC_ASSIGN_OR_RETURN(BuiltBatch batch, session.Build(task, count));
+  if (batch.proposals.empty()) return OkStatus();
+  return MeasureBatch(session, task, std::move(batch), begin);
+}
+
 // Smaller where the budget has few trials for a task.
 size_t BatchOf(TuneSession& session) {
   const TuneOptions& options = session.options();
@@ -79,10 +84,44 @@ size_t BatchOf(TuneSession& session) {
   return std::clamp(each, std::min(kMinBatch, options.batch), options.batch);
 }
 
+// While a task's batch is measured, that of another is built: no proposal lacks an observation of
+// its own task.
+Status TuneWithOverlap(TuneSession& session, size_t count) {
+  TaskState* task = nullptr;  // whose batch is built
+  BuiltBatch batch;
+  while (task != nullptr || !session.IsOver()) {
+    // Time is up: what is built is not measured any more.
+    if (session.IsStopped() || session.IsSpent()) break;
+    TaskState* next = nullptr;
+    if (!session.IsOver() && session.Affordable(1) > 0) {
+      next = NextTask(session.tasks(), task);
+      // With one task left its batches take turns.
+      if (next != nullptr) {
+        TCC_ASSIGN_OR_RETURN(bool begun, session.BeginBuild(*next, count));
+        if (!begun) continue;
+      } else if (task == nullptr) {
+        break;
+      }
+    }
+    Status measured = task != nullptr
+                          ? MeasureBatch(session, *task, std::move(batch), session.Elapsed())
+                          : OkStatus();
+    task = next;
+    batch = {};
+    if (next != nullptr) {
+      TCC_ASSIGN_OR_RETURN(batch, session.FinishBuild());
+    }
+    TCC_RETURN_IF_ERROR(measured);
+    if (next == nullptr && session.Affordable(1) == 0) break;
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 Status TuneByTurns(TuneSession& session) {
   size_t batch = BatchOf(session);
+  if (session.options().overlap) return TuneWithOverlap(session, batch);
   while (!session.IsOver()) {
     TaskState* task = NextTask(session.tasks());
     if (!task) break;

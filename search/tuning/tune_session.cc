@@ -5,6 +5,7 @@
 
 #include "autodiff_features/measured_tasks.h"
 #include "support/check.h"
+#include "support/threads.h"
 
 namespace tcc {
 namespace {
@@ -33,8 +34,8 @@ bool TuneSession::IsOver() const {
 
 size_t TuneSession::Affordable(size_t count) const {
   if (options_.trials == 0) return count;
-  return std::min(count,
-                  static_cast<size_t>(std::max<int64_t>(options_.trials - result_.trials, 0)));
+  int64_t left = options_.trials - result_.trials - std::ssize(building_.proposals);
+  return std::min(count, static_cast<size_t>(std::max<int64_t>(left, 0)));
 }
 
 Status TuneSession::Begin(std::span<const Workload> workloads, const Environment& environment) {
@@ -45,22 +46,39 @@ Status TuneSession::Begin(std::span<const Workload> workloads, const Environment
                            .model = options_.model};
   if (options.searchers.empty()) return UsageError("there is no searcher '{}'", options_.searcher);
   TCC_ASSIGN_OR_RETURN(environment_, database_.EnvironmentId(environment));
-  tasks_.reserve(workloads.size());  // open_ points at one of them
-  for (const Workload& workload : workloads) {
-    if (IsOver()) break;
-    TCC_RETURN_IF_ERROR(BeginTask(workload, options));
+  TCC_RETURN_IF_ERROR(MakeTasks(workloads, options));
+  size_t begun = 0;
+  for (; begun < tasks_.size() && !IsOver(); ++begun) {
+    TCC_RETURN_IF_ERROR(BeginTask(tasks_[begun]));
+    tasks_[begun].first.reset();
   }
+  tasks_.erase(tasks_.begin() + static_cast<ptrdiff_t>(begun), tasks_.end());
   return OkStatus();
 }
 
+// Makes the spaces of all tasks, and builds the first start of each: neither needs another task.
+Status TuneSession::MakeTasks(std::span<const Workload> workloads,
+                              const TaskTunerOptions& options) {
+  tasks_ = std::vector<TaskState>(workloads.size());  // open_ points at one of them
+  return ForEachIndex(workloads.size(), options_.threads, [&](size_t i) {
+    TaskState& task = tasks_[i];
+    task.workload = &workloads[i];
+    if (IsOver()) return OkStatus();
+    task.tuner = std::make_unique<TaskTuner>(workloads[i], options_.target, options);
+    TaskSpace& space = task.tuner->space();
+    std::optional<SearchPoint> point = space.size() > 0 ? space.Start(0) : std::nullopt;
+    if (point) task.first = StartOf(task, 0, *point);
+    return OkStatus();
+  });
+}
+
 // Reads what is known of a workload and measures what it gets without a search.
-Status TuneSession::BeginTask(const Workload& workload, const TaskTunerOptions& options) {
-  TaskState& task = tasks_.emplace_back();
-  task.workload = &workload;
+Status TuneSession::BeginTask(TaskState& task) {
+  const Workload& workload = *task.workload;
+  TCC_CHECK(task.tuner != nullptr) << workload.name;
   task.result.name = workload.name;
   task.result.key = workload.key;
   task.result.runs = workload.runs;
-  task.tuner = std::make_unique<TaskTuner>(workload, options_.target, options);
   TCC_ASSIGN_OR_RETURN(task.row, database_.WorkloadId(workload));
   TCC_ASSIGN_OR_RETURN(std::vector<StoredTrial> known, database_.TrialsOf(task.row, environment_));
   task.tuner->Resume(known);
@@ -97,6 +115,14 @@ Status TuneSession::TakeSuspects(TaskState& task) {
   return OkStatus();
 }
 
+Start TuneSession::StartOf(TaskState& task, size_t sketch, const SearchPoint& point) {
+  if (task.first && task.first->sketch == sketch) return *std::move(task.first);
+  Start start{
+      .sketch = sketch, .point = point, .candidate = task.tuner->space().ToCandidate(point)};
+  start.built = Build(task, {&start.candidate, 1})[0];
+  return start;
+}
+
 // Takes the first start that can be built and run as the reference, as a compilation does: one
 // whose code has a fault only where there is no other.
 Status TuneSession::MeasureConstructed(TaskState& task) {
@@ -107,8 +133,7 @@ Status TuneSession::MeasureConstructed(TaskState& task) {
     std::optional<SearchPoint> point = task.tuner->space().Start(s);
     if (!point) continue;
     ++tried;
-    Start start{.point = *point, .candidate = task.tuner->space().ToCandidate(*point)};
-    start.built = Build(task, {&start.candidate, 1})[0];
+    Start start = StartOf(task, s, *point);
     if (absl::IsCancelled(start.built.status)) {
       task.done = true;
       task.result.problem = kStopped;
@@ -150,7 +175,7 @@ StatusOr<bool> TuneSession::Take(TaskState& task, const Start& start, Status& pr
 }
 
 Status TuneSession::SetReference(TaskState& task, const Start& start, const Measurement& measured) {
-  const auto& [point, candidate, built] = start;
+  const auto& [sketch, point, candidate, built] = start;
   open_ = &task;
   task.reference = built.artefact;
   task.code_size = built.code_size;
@@ -185,22 +210,37 @@ BuiltBatch TuneSession::Propose(TaskState& task, size_t count) {
 }
 
 StatusOr<BuiltBatch> TuneSession::Build(TaskState& task, size_t count) {
-  BuiltBatch batch = Propose(task, count);
-  if (batch.proposals.empty()) {
+  TCC_ASSIGN_OR_RETURN(bool begun, BeginBuild(task, count));
+  return begun ? FinishBuild() : BuiltBatch();
+}
+
+StatusOr<bool> TuneSession::BeginBuild(TaskState& task, size_t count) {
+  building_ = Propose(task, count);
+  if (building_.proposals.empty()) {
     task.done = true;
-    return batch;
+    return false;
   }
-  PhaseClock clock(result_.phases.build);
   std::vector<StoredTrial> in_flight;
-  for (const Candidate& candidate : batch.candidates) {
+  for (const Candidate& candidate : building_.candidates) {
     in_flight.push_back(TrialOf(task, candidate));
   }
   TCC_RETURN_IF_ERROR(database_.BeginBuild(task.row, in_flight));
-  BuildFilter filter{.known = [&](const std::string& key) { return task.lowered.contains(key); },
-                     .most_code = MostCodeBeside(task.code_size)};
-  batch.built = tools_.build(*task.workload, batch.candidates, filter);
+  builder_.Begin(
+      [&task, this] {
+        BuildFilter filter{
+            .known = [&](const std::string& key) { return task.lowered.contains(key); },
+            .most_code = MostCodeBeside(task.code_size)};
+        return tools_.build(*task.workload, building_.candidates, filter);
+      },
+      options_.overlap);
+  return true;
+}
+
+StatusOr<BuiltBatch> TuneSession::FinishBuild() {
+  PhaseClock clock(result_.phases.build);
+  building_.built = builder_.Finish();
   TCC_RETURN_IF_ERROR(database_.EndBuild());
-  return batch;
+  return std::exchange(building_, {});
 }
 
 // A candidate as the database has it, without its measurement.

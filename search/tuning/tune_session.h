@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "search/tuning/build_ahead.h"
 #include "search/tuning/task_tuner.h"
 #include "search/tuning/tuner.h"
 #include "support/stopwatch.h"
@@ -26,6 +27,14 @@ class PhaseClock {
   Stopwatch stopwatch_;
 };
 
+// A candidate that a search may start from.
+struct Start {
+  size_t sketch = 0;
+  SearchPoint point;
+  Candidate candidate = {};
+  BuiltCandidate built = {};
+};
+
 // The state of a task during a run.
 struct TaskState {
   const Workload* workload = nullptr;
@@ -34,6 +43,7 @@ struct TaskState {
   std::vector<uint8_t> reference;     // the artefact of the candidate that others are compared with
   int64_t code_size = 0;              // the reference's CodeSizeOf
   StoredTrial constructed;            // the reference's record, which may still have to be stored
+  std::optional<Start> first;         // the first sketch's, built before the tasks are begun
   std::vector<SearchPoint> suspects;  // candidates to build one by one
   // The point of the constructed candidate while it is still to be recorded.
   std::optional<SearchPoint> unrecorded;
@@ -42,13 +52,6 @@ struct TaskState {
   std::vector<double> best_after;  // the best seconds after each round
   double seconds = 0;              // the time spent on the task
   bool done = false;
-};
-
-// A candidate that a search may start from.
-struct Start {
-  SearchPoint point;
-  Candidate candidate = {};
-  BuiltCandidate built = {};
 };
 
 // The built candidates of one task.
@@ -80,13 +83,18 @@ class TuneSession {
   // comparison in place.
   bool IsSpent() const { return options_.seconds > 0 && Elapsed() >= options_.seconds; }
   bool IsStopped() const { return options_.stop.stop_requested(); }
-  // Returns `count`, limited by the rest of the budget.
+  // Returns `count`, limited by the rest of the budget, of which what is being built is a part.
   size_t Affordable(size_t count) const;
 
   // Proposes and builds candidates. An exhausted or settled task is done, and its batch empty. The
   // database notes what is being built: if that ends the process, the next one builds them one by
   // one.
   StatusOr<BuiltBatch> Build(TaskState& task, size_t count);
+  // Do the same in two halves. BeginBuild returns false if there is nothing to build. With overlap
+  // the building goes on beside the caller until FinishBuild, during which the task must not be
+  // touched.
+  StatusOr<bool> BeginBuild(TaskState& task, size_t count);
+  StatusOr<BuiltBatch> FinishBuild();
   std::vector<BuiltCandidate> Build(const TaskState& task, std::span<const Candidate> candidates);
   // Opens the task in the measurer. Returns false if its reference no longer runs; then the task is
   // done, and its problem is reported.
@@ -115,7 +123,9 @@ class TuneSession {
   Status TakeSuspects(TaskState& task);
   BuiltBatch Propose(TaskState& task, size_t count);
   StoredTrial TrialOf(const TaskState& task, const Candidate& candidate) const;
-  Status BeginTask(const Workload& workload, const TaskTunerOptions& options);
+  Status MakeTasks(std::span<const Workload> workloads, const TaskTunerOptions& options);
+  Status BeginTask(TaskState& task);
+  Start StartOf(TaskState& task, size_t sketch, const SearchPoint& point);
   Status MeasureConstructed(TaskState& task);
   StatusOr<bool> Take(TaskState& task, const Start& start, Status& problem);
   Status SetReference(TaskState& task, const Start& start, const Measurement& measured);
@@ -127,11 +137,14 @@ class TuneSession {
   int64_t environment_ = 0;
   std::vector<TaskState> tasks_;
   const TaskState* open_ = nullptr;
+  BuiltBatch building_;  // its candidates are being built
+  BuildAhead builder_;
   TuneResult result_;
 };
 
 // Spends the budget batch by batch, each on the task with the most promising next batch (Ansor's
-// scheduler: Zheng et al. 2020, section 6). Candidates are timed by themselves.
+// scheduler: Zheng et al. 2020, section 6). Candidates are timed by themselves. With
+// TuneOptions::overlap the next task's batch is built meanwhile.
 Status TuneByTurns(TuneSession& session);
 
 // Spends the budget on all tasks at once: a generation has one candidate per task, timed inside the

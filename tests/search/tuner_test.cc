@@ -394,3 +394,65 @@ TEST_CASE("a run ends before its budget does where its tasks gain nothing more",
   FakeMeasurer again({.size_weight = 0, .sketch_spread = 0});
   CHECK(store.Run(Product(), OptionsFor(40), again).trials == 40);
 }
+
+TEST_CASE("building beside measuring keeps the budget and every task's order of proposals",
+          "[search][tuner][overlap]") {
+  std::vector<Workload> workloads = {ProductWorkload("one"),
+                                     ProductWorkload("two", {.rows = 48, .columns = 96}),
+                                     ProductWorkload("three", {.rows = 40, .columns = 56})};
+  for (const char* searcher : {"random", "auto"}) {
+    INFO(searcher);
+    Records turns, beside;
+    FakeMeasurer one({.wrong = 0.1}), other({.wrong = 0.1});
+    TuneOptions options = OptionsFor(120);
+    options.searcher = searcher;
+    CHECK(turns.Run(workloads, options, one).trials == 120);
+    options.overlap = true;
+    options.threads = 2;
+    CHECK(beside.Run(workloads, options, other).trials == 120);
+    for (const auto& [artefact, times] : other.measured()) CHECK(times == 1);
+    for (const Workload& workload : workloads) {
+      std::vector<std::string> a = TextsOf(turns.Trials(workload));
+      std::vector<std::string> b = TextsOf(beside.Trials(workload));
+      size_t common = std::min(a.size(), b.size());
+      CHECK(common >= 8);
+      a.resize(common);
+      b.resize(common);
+      CHECK(a == b);
+    }
+  }
+}
+
+TEST_CASE("one task's batches take turns though building may go on beside measuring",
+          "[search][tuner][overlap]") {
+  std::vector<Workload> workloads = Product();
+  Records store;
+  FakeMeasurer measurer;
+  TuneOptions options = OptionsFor(40);
+  options.overlap = true;
+  CHECK(store.Run(workloads, options, measurer).trials == 40);
+  CHECK(AsSet(TextsOf(store.Trials(workloads[0]))).size() == 40);
+}
+
+TEST_CASE("a stop or a lost measurer in the middle of building beside measuring ends a search",
+          "[search][tuner][overlap]") {
+  std::vector<Workload> workloads = {ProductWorkload("one"),
+                                     ProductWorkload("two", {.rows = 48, .columns = 96})};
+  TuneOptions options = OptionsFor(100);
+  options.overlap = true;
+  {
+    Records store;
+    FakeMeasurer measurer({.stop_after = 20});
+    options.stop = measurer.stop();
+    TuneResult result = store.Run(workloads, options, measurer);
+    CHECK(result.trials < 40);
+    int64_t stored = 0;
+    for (const Workload& workload : workloads) stored += std::ssize(store.Trials(workload));
+    CHECK(stored == result.trials);
+  }
+  Records store;
+  FakeMeasurer measurer({.fail_after = 20});
+  options.stop = {};
+  StatusOr<TuneResult> result = store.Try(workloads, options, measurer);
+  CHECK((!result.ok() || result->trials < 100));
+}
