@@ -1,5 +1,6 @@
 #include "models/onnx/onnx_normalize.h"
 
+#include "models/onnx/onnx_known_rank.h"
 #include "models/onnx/onnx_tensor.h"
 #include "support/storage_types.h"
 
@@ -10,16 +11,6 @@ namespace {
 int LastOpsetOfAxesAttribute(OpKind op) {
   bool early = op == OpKind::kSqueeze || op == OpKind::kUnsqueeze || op == OpKind::kReduceSum;
   return early ? 12 : 17;
-}
-
-// Where it is plain without shape inference: of inputs and constants, which alone have shapes so
-// early, and of what was just made a matrix.
-std::optional<int64_t> KnownRank(const Graph& graph, ValueId id) {
-  if (!graph.value(id).shape.empty()) return static_cast<int64_t>(graph.value(id).shape.size());
-  if (graph.nodes.empty() || graph.nodes.back().outputs[0] != id) return std::nullopt;
-  OpKind producer = graph.nodes.back().op;
-  if (producer == OpKind::kGemm || producer == OpKind::kFlatten) return 2;
-  return std::nullopt;
 }
 
 Status CastTo(OnnxNodeContext& context, DType dtype) {
@@ -154,9 +145,8 @@ Status NormalizeSoftmaxOf(OnnxNodeContext& context, int64_t opset) {
   int64_t axis = node.Int("axis", opset < 13 ? 1 : -1);
   node.attributes["axis"] = axis;
   if (opset >= 13 || axis == -1) return OkStatus();
-  if (std::optional<int64_t> rank = KnownRank(context.graph, node.inputs[0])) {
-    if (axis == *rank - 1) return OkStatus();
-  }
+  std::optional<size_t> rank = KnownRank(context.graph, node.inputs[0]);
+  if (rank && axis == static_cast<int64_t>(*rank) - 1) return OkStatus();
   DType dtype = context.InputType(0);
   ValueId shape = context.Emit(OpKind::kShape, {node.inputs[0]}, {{"start", int64_t{0}}}, kInt64);
   ValueId rows = context.Emit(OpKind::kFlatten, {node.inputs[0]}, {{"axis", axis}}, dtype);

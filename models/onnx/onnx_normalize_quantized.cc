@@ -13,8 +13,8 @@ namespace {
 
 const DType kU8 = DType(DTypeCode::kUInt8);
 
-// Shapes are known this early of constants and of the graph's inputs.
-std::optional<size_t> KnownRank(const Graph& graph, ValueId id) {
+// Returns the rank of a constant or of an input of the graph, 0 of a scalar.
+std::optional<size_t> GivenRank(const Graph& graph, ValueId id) {
   bool given =
       graph.ConstantOf(id) != nullptr || std::ranges::find(graph.inputs, id) != graph.inputs.end();
   return given ? std::optional(graph.value(id).shape.size()) : std::nullopt;
@@ -69,7 +69,7 @@ void BecomeRounding(OnnxNodeContext& context, ValueId value, ValueId zero, DType
 
 // One scale, or one a channel as [M, 1, ...], which broadcasts over `spatial` dimensions.
 StatusOr<ValueId> ScaleOfChannels(OnnxNodeContext& context, ValueId scale, size_t spatial) {
-  std::optional<size_t> rank = KnownRank(context.graph, scale);
+  std::optional<size_t> rank = GivenRank(context.graph, scale);
   if (!rank) return context.NotSupported("a scale that is computed is not supported");
   if (*rank == 0) return scale;
   std::vector<int64_t> axes;
@@ -80,7 +80,7 @@ StatusOr<ValueId> ScaleOfChannels(OnnxNodeContext& context, ValueId scale, size_
 
 // The scale of the left operand of a product: one number, one a row, or one a row of each matrix.
 StatusOr<ValueId> ScaleOfRows(OnnxNodeContext& context, ValueId scale) {
-  std::optional<size_t> rank = KnownRank(context.graph, scale);
+  std::optional<size_t> rank = GivenRank(context.graph, scale);
   if (!rank) return context.NotSupported("a scale that is computed is not supported");
   bool one = *rank == 0 || IsConstant(context.graph.value(scale).shape[0], 1);
   if (*rank != 1 || one) return scale;
