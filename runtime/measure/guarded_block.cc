@@ -80,24 +80,25 @@ std::string_view GuardedBlock::DamagedSide() const {
   return IsPattern(bytes.subspan(end, after - end)) ? "" : "after";
 }
 
-StatusOr<bool> GuardedBlock::IsChanged(size_t i) {
+StatusOr<GuardedBlock::Change> GuardedBlock::ChangeOf(size_t i) {
   const auto& [begin, end, before, after] = ranges_[i];
   auto is_equal = [&](size_t from, size_t to) {
-    return std::equal(read_.begin() + from, read_.begin() + to, image_.begin() + from);
+    return std::equal(read_.begin() + static_cast<ptrdiff_t>(from),
+                      read_.begin() + static_cast<ptrdiff_t>(to),
+                      image_.begin() + static_cast<ptrdiff_t>(from));
   };
-  if (end - begin <= kMaxWhole) {
-    TCC_RETURN_IF_ERROR(Read(before, after));
-    return !is_equal(before, after);
-  }
-  TCC_RETURN_IF_ERROR(Read(before, begin + kZone));
-  TCC_RETURN_IF_ERROR(Read(end - kZone, after));
-  return !is_equal(before, begin + kZone) || !is_equal(end - kZone, after);
+  const bool whole = end - begin <= kMaxWhole;
+  const size_t head = whole ? end : begin + kZone, tail = whole ? begin : end - kZone;
+  TCC_RETURN_IF_ERROR(Read(before, whole ? after : head));
+  if (!whole) TCC_RETURN_IF_ERROR(Read(tail, after));
+  if (!is_equal(begin, head) || !is_equal(tail, end)) return Change::kOperand;
+  return is_equal(before, begin) && is_equal(end, after) ? Change::kNone : Change::kZone;
 }
 
-StatusOr<bool> GuardedBlock::RestoreIfChanged(size_t i) {
-  TCC_ASSIGN_OR_RETURN(bool changed, IsChanged(i));
-  if (changed) TCC_RETURN_IF_ERROR(Upload(i));
-  return changed;
+StatusOr<GuardedBlock::Change> GuardedBlock::Restore(size_t i) {
+  TCC_ASSIGN_OR_RETURN(Change change, ChangeOf(i));
+  if (change != Change::kNone) TCC_RETURN_IF_ERROR(Upload(i));
+  return change;
 }
 
 }  // namespace tcc

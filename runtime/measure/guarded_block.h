@@ -36,9 +36,11 @@ class GuardedBlock {
   // for none.
   std::string_view DamagedSide() const;
 
-  // Returns whether an operand on the device, or a zone beside it, differs from its image, and
-  // makes it equal again. An operand of more than 1 MiB is compared at both ends alone.
-  StatusOr<bool> RestoreIfChanged(size_t i);
+  // What differs from the image on the device.
+  enum class Change : uint8_t { kNone, kZone, kOperand };
+  // Returns what differs of an operand and the zones beside it, and makes it equal again. Of an
+  // operand of more than 1 MiB both ends alone are compared.
+  StatusOr<Change> Restore(size_t i);
 
  private:
   struct Range {
@@ -47,7 +49,7 @@ class GuardedBlock {
   };
   // Reads bytes of the device into `read_` at the same place as in `image_`, and waits.
   Status Read(size_t begin, size_t end);
-  StatusOr<bool> IsChanged(size_t i);
+  StatusOr<Change> ChangeOf(size_t i);
 
   std::shared_ptr<const CudaContext> context_;
   CudaStreamHandle stream_ = nullptr;

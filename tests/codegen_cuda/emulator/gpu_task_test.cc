@@ -32,9 +32,9 @@ constexpr char kText[] = R"(#include "tcc_emulator.h"
 TCC_TEST_READER(right, y[i] = x[i] + 2 * w[i];)
 TCC_TEST_READER(wrong_by_one_element, y[i] = i == 17 ? 5 : x[i] + 2 * w[i];)
 TCC_TEST_READER(forgets_the_last, if (i < 63) y[i] = x[i] + 2 * w[i];)
-TCC_TEST_READER(wrong_for_large_values, y[i] = x[i] > 100 ? 0 : x[i] + 2 * w[i];)
+TCC_TEST_READER(wrong_for_large_values, y[i] = x[i] > 3 || x[i] < -3 ? 0 : x[i] + 2 * w[i];)
 TCC_TEST_READER(writes_after_its_end, y[i] = x[i] + 2 * w[i]; if (i == 0) y[64] = 1;)
-TCC_TEST_READER(writes_before_its_start, y[i] = x[i] + 2 * w[i]; if (i == 0) y[-1] = 1;)
+TCC_TEST_READER(writes_before_its_start, y[i] = x[i] + 2 * w[i]; if (i == 0) y.data[-1] = 1;)
 TCC_TEST_READER(reads_far_beyond, y[i] = x[i + (1 << 28)];)
 TCC_TEST_READER(add_prepared, y[i] = x[i] + w[i];)
 TCC_TEST_KERNEL(writes_its_input, TCC_OUTPUT(float, x), TCC_INPUT(float, w),
@@ -286,6 +286,7 @@ TEST_CASE("every driver call of a measurement may fail with every error, and sti
         if (sticky && opened.status != MeasureStatus::kOk) {
           CHECK(MeasureIn(task, Candidate("right")).status != MeasureStatus::kOk);
         }
+        INFO(opened.message);
         if (!sticky) CHECK(task.end() == MeasureStatus::kOk);
       }
       emulator::RecordDriverCalls();
