@@ -93,11 +93,12 @@ Status TuneWithOverlap(TuneSession& session, size_t count) {
     // Time is up: what is built is not measured any more.
     if (session.IsStopped() || session.IsSpent()) break;
     TaskState* next = nullptr;
-    if (!session.IsOver() && session.Affordable(1) > 0) {
+    const size_t built = batch.proposals.size();
+    if (!session.IsOver() && session.Affordable(1, built) > 0) {
       next = NextTask(session.tasks(), task);
       // With one task left its batches take turns.
       if (next != nullptr) {
-        TCC_ASSIGN_OR_RETURN(bool begun, session.BeginBuild(*next, count));
+        TCC_ASSIGN_OR_RETURN(bool begun, session.BeginBuild(*next, count, built));
         if (!begun) continue;
       } else if (task == nullptr) {
         break;

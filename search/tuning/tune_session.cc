@@ -32,9 +32,9 @@ bool TuneSession::IsOver() const {
   return options_.seconds > 0 && Elapsed() >= share * options_.seconds;
 }
 
-size_t TuneSession::Affordable(size_t count) const {
+size_t TuneSession::Affordable(size_t count, size_t built) const {
   if (options_.trials == 0) return count;
-  int64_t left = options_.trials - result_.trials - std::ssize(building_.proposals);
+  int64_t left = options_.trials - result_.trials - static_cast<int64_t>(built);
   return std::min(count, static_cast<size_t>(std::max<int64_t>(left, 0)));
 }
 
@@ -192,13 +192,13 @@ Status TuneSession::SetReference(TaskState& task, const Start& start, const Meas
   return options_.in_place ? OkStatus() : FinishConstructed(task, measured);
 }
 
-BuiltBatch TuneSession::Propose(TaskState& task, size_t count) {
+BuiltBatch TuneSession::Propose(TaskState& task, size_t count, size_t built) {
   PhaseClock clock(result_.phases.propose);
   BuiltBatch batch;
   task.result.settled = task.suspects.empty() && task.tuner->IsSettled();
   if (task.result.settled) return batch;
   if (task.suspects.empty()) {
-    batch.proposals = task.tuner->Propose(Affordable(count));
+    batch.proposals = task.tuner->Propose(Affordable(count, built));
   } else {
     batch.proposals = {{std::move(task.suspects.back()), "suspect"}};
     task.suspects.pop_back();
@@ -214,8 +214,8 @@ StatusOr<BuiltBatch> TuneSession::Build(TaskState& task, size_t count) {
   return begun ? FinishBuild() : BuiltBatch();
 }
 
-StatusOr<bool> TuneSession::BeginBuild(TaskState& task, size_t count) {
-  building_ = Propose(task, count);
+StatusOr<bool> TuneSession::BeginBuild(TaskState& task, size_t count, size_t built) {
+  building_ = Propose(task, count, built);
   if (building_.proposals.empty()) {
     task.done = true;
     return false;

@@ -83,17 +83,19 @@ class TuneSession {
   // comparison in place.
   bool IsSpent() const { return options_.seconds > 0 && Elapsed() >= options_.seconds; }
   bool IsStopped() const { return options_.stop.stop_requested(); }
-  // Returns `count`, limited by the rest of the budget, of which what is being built is a part.
-  size_t Affordable(size_t count) const;
+  // Returns `count`, limited by the rest of the budget without `built` candidates that are still to
+  // be measured.
+  size_t Affordable(size_t count, size_t built = 0) const;
 
   // Proposes and builds candidates. An exhausted or settled task is done, and its batch empty. The
   // database notes what is being built: if that ends the process, the next one builds them one by
   // one.
   StatusOr<BuiltBatch> Build(TaskState& task, size_t count);
-  // Do the same in two halves. BeginBuild returns false if there is nothing to build. With overlap
+  // Do the same in two halves. BeginBuild returns false if there is nothing to build; `built` is as
+  // for Affordable. With overlap
   // the building goes on beside the caller until FinishBuild, during which the task must not be
   // touched.
-  StatusOr<bool> BeginBuild(TaskState& task, size_t count);
+  StatusOr<bool> BeginBuild(TaskState& task, size_t count, size_t built = 0);
   StatusOr<BuiltBatch> FinishBuild();
   std::vector<BuiltCandidate> Build(const TaskState& task, std::span<const Candidate> candidates);
   // Opens the task in the measurer. Returns false if its reference no longer runs; then the task is
@@ -121,7 +123,7 @@ class TuneSession {
  private:
   Status Record(TaskState& task, const SearchPoint& point, const StoredTrial& trial, bool copied);
   Status TakeSuspects(TaskState& task);
-  BuiltBatch Propose(TaskState& task, size_t count);
+  BuiltBatch Propose(TaskState& task, size_t count, size_t built);
   StoredTrial TrialOf(const TaskState& task, const Candidate& candidate) const;
   Status MakeTasks(std::span<const Workload> workloads, const TaskTunerOptions& options);
   Status BeginTask(TaskState& task);
