@@ -120,12 +120,12 @@ class GpuTune(CommandTest):
 
     def test_a_driver_that_breaks_again_and_again_ends_workers_and_no_search(self):
         # Each worker's driver breaks at its third module: a reference and a candidate have run.
-        self.tune("--trials", "12", "--searcher", "random",
+        self.tune("--trials", "10", "--searcher", "random",
                   TCC_EMULATED_FAULT="cuModuleLoadDataEx:3:700:sticky")
         self.assertGreater(self.statuses()["ok"], 3)
 
     def test_a_kernel_that_hangs_is_recorded_and_not_chosen(self):
-        self.tune("--trials", "8", "--searcher", "random", "--run", self.folder / "run",
+        self.tune("--trials", "7", "--searcher", "random", "--run", self.folder / "run",
                   TCC_EMULATED_FAULT="cuEventQuery:45+:600")
         self.assertIn("hang", self.statuses())
         hung, = self.rows("SELECT max(length(message)), count(seconds) FROM measurement "

@@ -47,10 +47,25 @@ M ThereAndBack(const M& message, StatusOr<M> (*decode)(std::span<const uint8_t>)
 
 TEST_CASE("messages come back as they were and every cut is noticed", "[runtime][measure]") {
   HelloMessage hello = ThereAndBack(
-      HelloMessage{.threads = 3, .address_space_bytes = uint64_t{5} << 40}, DecodeHello);
-  CHECK(hello.threads == 3);
+      HelloMessage{
+          .threads = 3, .address_space_bytes = uint64_t{5} << 40, .device = "cuda", .ordinal = 2},
+      DecodeHello);
+  CHECK((hello.threads == 3 && hello.device == "cuda" && hello.ordinal == 2));
   CHECK(hello.address_space_bytes == uint64_t{5} << 40);
   CHECK(ThereAndBack(ReadyMessage{.threads = 2, .device = "Z80"}, DecodeReady).device == "Z80");
+  GpuFacts facts{.sm = 90,
+                 .multiprocessors = 132,
+                 .l2_bytes = uint64_t{60} << 20,
+                 .memory_bytes = uint64_t{141} << 30,
+                 .driver = "13.0",
+                 .bus = "0000:17:00.0",
+                 .takes_text = true};
+  ReadyMessage ready =
+      ThereAndBack(ReadyMessage{.threads = 1, .device = "H200", .gpu = facts}, DecodeReady);
+  REQUIRE(ready.gpu);
+  CHECK((ready.gpu->sm == 90 && ready.gpu->multiprocessors == 132 && ready.gpu->takes_text));
+  CHECK((ready.gpu->l2_bytes == facts.l2_bytes && ready.gpu->memory_bytes == facts.memory_bytes));
+  CHECK((ready.gpu->driver == "13.0" && ready.gpu->bus == "0000:17:00.0"));
   CHECK(ThereAndBack(FailedMessage{"why"}, DecodeFailed).message == "why");
 
   NetworkMessage network = ThereAndBack(
@@ -101,7 +116,7 @@ TEST_CASE("messages come back as they were and every cut is noticed", "[runtime]
 TEST_CASE("values out of range are refused with the field's name", "[runtime][measure]") {
   auto said = [](const auto& decoded) { return Message(decoded.status()); };
   CHECK_THAT(said(DecodeHello(Encode(HelloMessage{.version = 9}))),
-             Contains("hello message: version is 9; expected 2"));
+             Contains("hello message: version is 9; expected 3"));
   CHECK_THAT(said(DecodeHello(Encode(HelloMessage{.threads = 0}))), Contains("threads is 0"));
   CHECK_THAT(said(DecodeBind(Encode(BindMessage{.slot = 2, .artefact = {}}))),
              Contains("bind message: slot is 2"));
@@ -122,6 +137,9 @@ TEST_CASE("values out of range are refused with the field's name", "[runtime][me
   task = {};
   task.epsilon = std::nan("");
   CHECK_THAT(said(DecodeTask(Encode(task))), Contains("task message: epsilon is nan"));
+  task = {};
+  task.gpu.max_sets = 0;
+  CHECK_THAT(said(DecodeTask(Encode(task))), Contains("a limit of timing is 0; expected 1 to"));
   task = {};
   task.policy = static_cast<MeasurePolicy>(7);
   CHECK_THAT(said(DecodeTask(Encode(task))), Contains("task message: policy is 7"));
