@@ -12,12 +12,9 @@ struct PolicyRow {
   std::string_view name;
   bool cold_weights = false, cold_activations = false;
 };
-constexpr PolicyRow kPolicies[] = {{"warm", false, false},
-                                   {"in-place", true, false},
-                                   {"rotate-64M", true, true},
-                                   {"rotate-weights-64M", true, false},
-                                   {"rotate-L2", true, true},
-                                   {"rotate-weights-L2", true, false}};
+constexpr PolicyRow kPolicies[] = {{"warm", false, false},     {"in-place", true, false},
+                                   {"rotate-64M", true, true}, {"rotate-weights-64M", true, false},
+                                   {"rotate-L2", true, true},  {"rotate-weights-L2", true, false}};
 
 }  // namespace
 

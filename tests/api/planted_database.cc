@@ -1,7 +1,7 @@
 #include "tests/api/planted_database.h"
 
-#include "compiler/tunable_network.h"
 #include "compiler/measured_device.h"
+#include "compiler/tunable_network.h"
 #include "compiler/tune_graph.h"
 #include "models/onnx/import_onnx.h"
 #include "runtime/executor/usable_cpus.h"
