@@ -22,9 +22,10 @@ TEST_CASE("The row of the page is evaluated by its formula") {
   SketchFormulas formulas = SketchFormulas::Create(program, target, ProfileOf(target), {}).value();
   PointTable rows = formulas.features().Evaluate(formulas.ToTable(std::vector<Point>(1)));
   CHECK(rows.columns() == kFeatures);
-  CHECK(rows.at(formulas.FeatureColumn(0, Feature::kFma), 0) == 2048);
-  CHECK(rows.at(formulas.FeatureColumn(0, Feature::kNestBytes), 0) == 14336);
-  CHECK(rows.at(formulas.FeatureColumn(0, Feature::kIntensity), 0) == 2048.0 / 14336.0);
+  auto value = [&](Feature feature) { return rows.at(static_cast<size_t>(feature), 0); };
+  CHECK(value(Feature::kFma) == 2048);
+  CHECK(value(Feature::kNestBytes) == 14336);
+  CHECK(value(Feature::kIntensity) == 2048.0 / 14336.0);
 }
 
 }  // namespace tcc
