@@ -10,7 +10,7 @@
 
 namespace tcc {
 
-// What runs candidates, and what their records say of it.
+// The device that runs candidates, as their records name it.
 struct MeasuredDevice {
   Environment environment;  // with the policy that `auto` chose
   MeasurePolicy policy = MeasurePolicy::kWarm;
@@ -33,7 +33,7 @@ StatusOr<MeasuredDevice> DeviceFor(const Target& target, const ReadyMessage& rea
 // Returns the environment whose records count in a compilation for the target on this machine. On a
 // GPU none of the machine's does: a compilation gives the same bytes everywhere. Of the devices
 // whose text contains `device`, that with records of the most workloads is chosen, ties by the
-// text. A CPU target without `device` takes those of this machine's CPU.
+// text. A CPU target without `device` takes the records of this machine's CPU.
 // FailedPrecondition: none contains `device`; the message lists all.
 StatusOr<Environment> RecordedEnvironment(const Database& database, const Target& target,
                                           int threads, const std::string& device,

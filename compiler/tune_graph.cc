@@ -25,7 +25,7 @@ Status ExpectRunsHere(const Target& target) {
     case TargetKind::kCpu:
       return CheckCpuFeatures(RequiredCpuFeatures(target));
     case TargetKind::kGpu:
-      return OkStatus();  // the worker says what it has
+      return OkStatus();  // the worker names its device
     case TargetKind::kReference:
       return Missing("kernels for '{}' cannot be measured: nothing is compiled for it",
                      target.name);
@@ -147,8 +147,12 @@ class NetworkTuning {
 
   StatusOr<TuneResult> Run() {
     TCC_ASSIGN_OR_RETURN(measurer_, MeasurerFor(options_));
-    TCC_ASSIGN_OR_RETURN(std::unique_ptr<WorkerProcess> worker, StartWorker(measurer_));
-    const ReadyMessage ready = worker->ready();
+    StatusOr<std::unique_ptr<WorkerProcess>> worker = StartWorker(measurer_);
+    if (!worker.ok()) {
+      return Annotate(worker.status(), fmt::format("kernels for '{}' cannot be measured",
+                                                   options_.compile.target.name));
+    }
+    const ReadyMessage ready = (*worker)->ready();
     TCC_ASSIGN_OR_RETURN(
         MeasuringLock lock,
         MeasuringLock::Acquire({.device = ready.gpu ? "cuda-" + ready.gpu->bus : "cpu",
@@ -160,7 +164,7 @@ class NetworkTuning {
       TCC_ASSIGN_OR_RETURN(in_place_, MakeNetwork(network_, options_, device.policy, folder));
     }
     Stopwatch stopwatch;
-    StatusOr<TuneResult> result = RunBy(device, std::move(worker));
+    StatusOr<TuneResult> result = RunBy(device, *std::move(worker));
     // A network with a kernel that cannot run cannot run either; then kernels are timed by
     // themselves.
     if (device.policy != MeasurePolicy::kInPlace || !absl::IsFailedPrecondition(result.status())) {

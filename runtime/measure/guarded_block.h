@@ -36,7 +36,7 @@ class GuardedBlock {
   // for none.
   std::string_view DamagedSide() const;
 
-  // What differs from the image on the device.
+  // The part of an operand and its zones that differs from the image.
   enum class Change : uint8_t { kNone, kZone, kOperand };
   // Returns what differs of an operand and the zones beside it, and makes it equal again. Of an
   // operand of more than 1 MiB both ends alone are compared.

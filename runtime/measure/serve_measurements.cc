@@ -120,7 +120,7 @@ Status UnexpectedFrame(FrameKind kind, std::string_view expected) {
                       expected);
 }
 
-// What a worker runs kernels on.
+// The threads and the GPU that a worker runs kernels on.
 struct Machine {
   std::shared_ptr<ThreadPool> pool;
   std::shared_ptr<const CudaContext> context;  // null: a CPU
