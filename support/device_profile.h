@@ -6,8 +6,8 @@
 
 #include "support/target.h"
 
-// What a device reaches: units of transfer, caches, rates, latencies. What code for it may use, and
-// the limits on it, are its Target's.
+// The rates, latencies, caches and units of transfer that a device reaches. The instructions that
+// code for it may use, and the limits on them, are its Target's.
 namespace tcc {
 
 // The size of a cache line of a CPU, the unit that moves between caches.

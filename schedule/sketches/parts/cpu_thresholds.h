@@ -76,7 +76,7 @@ namespace tcc {
   X(kLaneAccumulators,    4,       "vectors of lanes, over a tuple",        "guess")               \
   X(kMinQuarteredLanes,   8,       "lanes that add up in quarters",         "guess")               \
   X(kMaxUnrolledVectors,  16,      "vectors; the mask at the end is known", "guess")               \
-  /* What is a row, and how many go together? */                                                   \
+  /* Which loops are a row, and how many go together? */                                           \
   X(kMinRow,              8,       "elements",                              "guess")               \
   X(kMaxInterleavedRow,   1024,    "elements; wider go one by one",                                \
                                    "derived: 4 rows of f32, read and written, are 32 KiB of L1")   \
