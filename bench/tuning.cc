@@ -13,8 +13,8 @@
 #include "compiler/measured_device.h"
 #include "compiler/tune_graph.h"
 #include "runtime/executor/usable_cpus.h"
+#include "runtime/supervise/measuring_lock.h"
 #include "search/measure/local_measurer.h"
-#include "search/measure/measuring_lock.h"
 #include "search/space/task_space.h"
 #include "support/stopwatch.h"
 #include "support/temporary_folder.h"
@@ -51,7 +51,7 @@ struct Setup {
   }
   StatusOr<std::unique_ptr<Measurer>> NewMeasurer() const {
     return MakeLocalMeasurer(
-        {.hello = {.threads = static_cast<uint32_t>(threads)}, .policy = policy});
+        {.runner = {.hello = {.threads = static_cast<uint32_t>(threads)}}, .policy = policy});
   }
 };
 

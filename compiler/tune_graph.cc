@@ -9,9 +9,9 @@
 #include "runtime/cpu/cpu_features.h"
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/executor/available_memory.h"
+#include "runtime/supervise/measuring_lock.h"
 #include "search/measure/local_measurer.h"
 #include "search/measure/local_network.h"
-#include "search/measure/measuring_lock.h"
 #include "support/check.h"
 #include "support/stop.h"
 #include "support/stopwatch.h"
@@ -35,11 +35,6 @@ Status ExpectRunsHere(const Target& target) {
 
 // The address space that a worker reserves without using it: libraries, stacks, allocator pools.
 constexpr uint64_t kWorkerBytes = uint64_t{1} << 30;
-
-// The time beyond a candidate's own in which a GPU's worker answers: it has a limit for each wait
-// of its own, so this strikes a driver that does not return. Text goes through the host compiler.
-constexpr double kGpuSeconds = 10;
-constexpr double kTextSeconds = 60;
 
 constexpr double kMinSeconds = 1e-3;  // the least budget; 0 would mean no limit
 
@@ -92,35 +87,27 @@ BuildFunction BuildWith(const BuildOptions& options) {
 }
 
 // Returns the options of the workers that measure for the target.
-StatusOr<LocalMeasurerOptions> MeasurerFor(const TuneGraphOptions& options) {
+StatusOr<TaskRunnerOptions> RunnerFor(const TuneGraphOptions& options) {
   const bool is_gpu = options.compile.target.kind == TargetKind::kGpu;
-  LocalMeasurerOptions measurer;
-  measurer.log = options.worker_log;
-  measurer.warn = options.compile.warn;
-  measurer.spare = is_gpu;
-  measurer.hello.device = ArtefactDevice(options.compile.target.kind);
-  measurer.hello.threads = static_cast<uint32_t>(options.threads);
+  TaskRunnerOptions runner;
+  runner.log = options.worker_log;
+  runner.warn = options.compile.warn;
+  runner.spare = is_gpu;
+  runner.hello.device = ArtefactDevice(options.compile.target.kind);
+  runner.hello.threads = static_cast<uint32_t>(options.threads);
   if (is_gpu) {
     TCC_ASSIGN_OR_RETURN(int ordinal, options.ordinal ? *options.ordinal : ChosenCudaOrdinal());
-    measurer.hello.ordinal = static_cast<uint32_t>(ordinal);
+    runner.hello.ordinal = static_cast<uint32_t>(ordinal);
   }
   // A GPU's driver reserves addresses for all of its memory.
-  measurer.hello.address_space_bytes = is_gpu ? 0 : MemoryForWorker();
-  return measurer;
+  runner.hello.address_space_bytes = is_gpu ? 0 : MemoryForWorker();
+  return runner;
 }
 
-// Adds what depends on the device: an emulated one compiles candidates when it loads them.
-void LimitFor(const MeasuredDevice& device, LocalMeasurerOptions& measurer) {
-  measurer.policy = device.policy;
-  if (measurer.hello.device == "cpu") return;
-  measurer.deadline_seconds = [](const ExpectedTime& expected) {
-    return kGpuSeconds + UsualDeadlineSeconds(expected);
-  };
-  if (device.code != GpuCode::kCudaText) return;
-  measurer.gpu = {.graph_seconds = 0, .replays = 1, .blocks = 2, .max_runs = 2, .max_sets = 2};
-  measurer.deadline_seconds = [](const ExpectedTime& expected) {
-    return kTextSeconds + UsualDeadlineSeconds(expected);
-  };
+// An emulated device's times mean nothing.
+GpuTimingLimits LimitsFor(GpuCode code) {
+  if (code == GpuCode::kCubin) return {};
+  return {.graph_seconds = 0, .replays = 1, .blocks = 2, .max_runs = 2, .max_sets = 2};
 }
 
 NetworkBytes BytesOf(const Artefact& skeleton) {
@@ -146,13 +133,13 @@ class NetworkTuning {
   }
 
   StatusOr<TuneResult> Run() {
-    TCC_ASSIGN_OR_RETURN(measurer_, MeasurerFor(options_));
-    StatusOr<std::unique_ptr<WorkerProcess>> worker = StartWorker(measurer_);
-    if (!worker.ok()) {
-      return Annotate(worker.status(), fmt::format("kernels for '{}' cannot be measured",
+    TCC_ASSIGN_OR_RETURN(measurer_.runner, RunnerFor(options_));
+    StatusOr<std::unique_ptr<TaskRunner>> runner = TaskRunner::Start(measurer_.runner);
+    if (!runner.ok()) {
+      return Annotate(runner.status(), fmt::format("kernels for '{}' cannot be measured",
                                                    options_.compile.target.name));
     }
-    const ReadyMessage ready = (*worker)->ready();
+    const ReadyMessage ready = (*runner)->device();
     TCC_ASSIGN_OR_RETURN(
         MeasuringLock lock,
         MeasuringLock::Acquire({.device = ready.gpu ? "cuda-" + ready.gpu->bus : "cpu",
@@ -164,7 +151,7 @@ class NetworkTuning {
       TCC_ASSIGN_OR_RETURN(in_place_, MakeNetwork(network_, options_, device.policy, folder));
     }
     Stopwatch stopwatch;
-    StatusOr<TuneResult> result = RunBy(device, *std::move(worker));
+    StatusOr<TuneResult> result = RunBy(device, *std::move(runner));
     // A network with a kernel that cannot run cannot run either; then kernels are timed by
     // themselves.
     if (device.policy != MeasurePolicy::kInPlace || !absl::IsFailedPrecondition(result.status())) {
@@ -187,14 +174,15 @@ class NetworkTuning {
                      BytesOf(network_.skeleton));
   }
 
-  StatusOr<TuneResult> RunBy(const MeasuredDevice& device, std::unique_ptr<WorkerProcess> worker) {
+  StatusOr<TuneResult> RunBy(const MeasuredDevice& device, std::unique_ptr<TaskRunner> runner) {
     const CompileOptions& compile = options_.compile;
     TCC_ASSIGN_OR_RETURN(
         std::unique_ptr<Backend> backend,
         MakeBackend(compile.target, {.gpu_code = device.code, .candidates = true}));
-    LimitFor(device, measurer_);
+    measurer_.policy = device.policy;
+    measurer_.gpu = LimitsFor(device.code);
     TCC_ASSIGN_OR_RETURN(std::unique_ptr<Measurer> measurer,
-                         MakeLocalMeasurer(measurer_, std::move(worker)));
+                         MakeLocalMeasurer(measurer_, std::move(runner)));
     if (options_.begin) options_.begin(device.environment);
     tune_.in_place = device.policy == MeasurePolicy::kInPlace;
     tune_.overlap = compile.target.kind == TargetKind::kGpu;

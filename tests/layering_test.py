@@ -87,7 +87,8 @@ ROOMS = {
         "cuda": {"artefact", "executor"},
         "cupti": {"cuda"},
         "measure": {"artefact", "executor", "cpu", "cuda"},
-        "worker": {"measure"},
+        "supervise": {"measure"},
+        "worker": {"measure", "supervise"},
         ".": {"executor", "cpu", "cuda"},
     },
     "compiler": {

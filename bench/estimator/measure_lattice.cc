@@ -10,7 +10,7 @@
 #include "bench/estimator/measured_points.h"
 #include "bench/subcommand.h"
 #include "runtime/executor/usable_cpus.h"
-#include "search/measure/measuring_lock.h"
+#include "runtime/supervise/measuring_lock.h"
 
 namespace tcc {
 namespace {

@@ -97,8 +97,9 @@ Status MeasuredPoints::OpenMeasurer() {
   std::optional<SearchPoint> start = space_->Start(0);
   if (!start) return InvalidInput("kernel '{}' has no schedule", workload_->name);
   TCC_ASSIGN_OR_RETURN(
-      measurer_, MakeLocalMeasurer(
-                     {.hello = {.threads = static_cast<uint32_t>(bench_->environment.threads)}}));
+      measurer_,
+      MakeLocalMeasurer(
+          {.runner = {.hello = {.threads = static_cast<uint32_t>(bench_->environment.threads)}}}));
   Candidate candidate = space_->ToCandidate(*start);
   BuildOptions options{.target = bench_->target, .backend = bench_->backend.get()};
   BuiltCandidate reference = BuildCandidates(*workload_, {&candidate, 1}, options)[0];

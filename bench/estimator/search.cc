@@ -19,7 +19,7 @@
 #include "bench/subcommand.h"
 #include "bench/write_text.h"
 #include "runtime/executor/usable_cpus.h"
-#include "search/measure/measuring_lock.h"
+#include "runtime/supervise/measuring_lock.h"
 #include "search/tuning/task_tuner.h"
 #include "support/check.h"
 #include "support/file.h"

@@ -17,7 +17,7 @@
 #include "runtime/cpu/cpu_rates.h"
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/executor/usable_cpus.h"
-#include "search/measure/measuring_lock.h"
+#include "runtime/supervise/measuring_lock.h"
 #include "support/file.h"
 #include "support/status.h"
 #include "support/target.h"

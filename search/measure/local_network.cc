@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "search/measure/worker_process.h"
+#include "runtime/supervise/worker_process.h"
 #include "support/check.h"
 
 namespace tcc {

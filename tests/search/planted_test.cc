@@ -76,9 +76,10 @@ Workload MeasuredWorkload() {
 // A candidate's deadline is its request's stop_beyond, so that a short one strikes nobody else.
 std::unique_ptr<Measurer> OpenReal(std::vector<std::string>& warnings) {
   StatusOr<std::unique_ptr<Measurer>> measurer = MakeLocalMeasurer({
-      .worker = TCC_REAL_WORKER,
-      .deadline_seconds = [](const ExpectedTime& expected) { return expected.stop_beyond; },
-      .warn = [&](const std::string& message) { warnings.push_back(message); },
+      .runner = {
+          .worker = TCC_REAL_WORKER,
+          .deadline_seconds = [](const ExpectedTime& expected) { return expected.stop_beyond; },
+          .warn = [&](const std::string& message) { warnings.push_back(message); }},
   });
   INFO(measurer.status());
   REQUIRE(measurer.ok());

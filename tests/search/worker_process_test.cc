@@ -1,4 +1,4 @@
-#include "search/measure/worker_process.h"
+#include "runtime/supervise/worker_process.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,8 +14,8 @@
 #include <sstream>
 
 #include "ir/text/parser.h"
+#include "runtime/supervise/measuring_lock.h"
 #include "search/measure/local_measurer.h"
-#include "search/measure/measuring_lock.h"
 
 using namespace tcc;
 using Catch::Contains;
@@ -106,13 +106,14 @@ constexpr double kShort = 0.02;
 
 std::unique_ptr<Measurer> MakeFake(std::vector<std::string>* warnings = nullptr) {
   StatusOr<std::unique_ptr<Measurer>> measurer = MakeLocalMeasurer({
-      .worker = TCC_FAKE_WORKER,
+      .runner = {
+          .worker = TCC_FAKE_WORKER,
+          .deadline_seconds = [](const ExpectedTime& expected) { return expected.stop_beyond; },
+          .warn =
+              [warnings](const std::string& message) {
+                if (warnings != nullptr) warnings->push_back(message);
+              }},
       .seed = 11,
-      .deadline_seconds = [](const ExpectedTime& expected) { return expected.stop_beyond; },
-      .warn =
-          [warnings](const std::string& message) {
-            if (warnings != nullptr) warnings->push_back(message);
-          },
   });
   INFO(measurer.status());
   REQUIRE(measurer.ok());

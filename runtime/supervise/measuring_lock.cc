@@ -1,4 +1,4 @@
-#include "search/measure/measuring_lock.h"
+#include "runtime/supervise/measuring_lock.h"
 
 #include <fcntl.h>
 #include <sys/file.h>

@@ -1,4 +1,4 @@
-#include "search/measure/worker_process.h"
+#include "runtime/supervise/worker_process.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
