@@ -200,18 +200,12 @@ StatusOr<int64_t> Database::EnvironmentId(const Environment& environment) {
 }
 
 StatusOr<int64_t> Database::WorkloadId(const Workload& workload) {
-  TCC_CHECK(workload.variants.size() == workload.variant_keys.size());
-  TCC_CHECK(workload.first_variant < workload.variants.size());
+  const StoredWorkload stored = StoredWorkloadOf(workload);
   TCC_ASSIGN_OR_RETURN(SqliteTransaction transaction, SqliteTransaction::Begin(connection()));
   for (size_t i = 0; i < workload.variants.size(); ++i) {
     TCC_RETURN_IF_ERROR(
         InsertVariant(connection(), workload.variant_keys[i], Print(workload.variants[i])));
   }
-  StoredWorkload stored{.key = workload.key,
-                        .name = workload.name,
-                        .first_variant = workload.variant_keys[workload.first_variant],
-                        .flops = workload.flops,
-                        .moved_bytes = workload.moved_bytes};
   TCC_ASSIGN_OR_RETURN(int64_t id, InsertWorkload(connection(), stored));
   TCC_RETURN_IF_ERROR(transaction.Commit());
   return id;

@@ -95,6 +95,16 @@ StatusOr<Decisions> ParseDecisions(const std::string& text) {
   return decisions;
 }
 
+StoredWorkload StoredWorkloadOf(const Workload& workload) {
+  TCC_CHECK(workload.variants.size() == workload.variant_keys.size());
+  TCC_CHECK(workload.first_variant < workload.variants.size());
+  return {.key = workload.key,
+          .name = workload.name,
+          .first_variant = workload.variant_keys[workload.first_variant],
+          .flops = workload.flops,
+          .moved_bytes = workload.moved_bytes};
+}
+
 StatusOr<std::optional<int64_t>> FindEnvironment(SqliteConnection& connection,
                                                  const Environment& environment) {
   return connection.QueryInt("SELECT id FROM environment WHERE key = ?",

@@ -31,6 +31,8 @@ struct StoredWorkload {
   std::optional<int64_t> moved_bytes;
 };
 
+StoredWorkload StoredWorkloadOf(const Workload& workload);
+
 // Returns the number of the row, or nullopt.
 StatusOr<std::optional<int64_t>> FindEnvironment(SqliteConnection& connection,
                                                  const Environment& environment);

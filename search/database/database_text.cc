@@ -4,9 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -16,10 +15,12 @@
 #include "ir/analysis/verifier.h"
 #include "ir/text/parser.h"
 #include "ir/text/printer.h"
+#include "runtime/measure/measurement_json.h"
 #include "search/database/database_rows.h"
+#include "search/database/record_lines.h"
 #include "search/database/schema.h"
 #include "support/json_fields.h"
-#include "support/printable.h"
+#include "support/json_line.h"
 #include "support/sha256.h"
 
 namespace tcc {
@@ -27,52 +28,9 @@ namespace {
 
 using Line = nlohmann::ordered_json;
 
-// Operands come from memory that is not in the caches, as in a network.
-bool IsCold(const std::string& policy) {
-  return policy == "in-place" || policy == "rotate-64M" || policy == "rotate-L2";
-}
-
-std::string StringText(const std::string& text) {
-  std::string json = "\"";
-  for (char c : WithValidUtf8(text)) {
-    if (c == '"' || c == '\\') {
-      json += {'\\', c};
-    } else if (c == '\n') {
-      json += "\\n";
-    } else if ((c >= 0 && c < 0x20) || c == 0x7f) {
-      json += fmt::format("\\u{:04x}", static_cast<int>(c));
-    } else {
-      json += c;
-    }
-  }
-  return json + "\"";
-}
-
-// Returns a value as the export has it. Doubles have the fewest digits that are read back exactly,
-// which nlohmann's dump() does not promise.
-std::string ValueText(const Line& value) {
-  if (value.is_string()) return StringText(value.get<std::string>());
-  if (value.is_number_float()) {
-    auto number = value.get<double>();
-    return fmt::format("{}", std::isfinite(number) ? number : std::numeric_limits<double>::max());
-  }
-  if (!value.is_array()) return value.dump();
-  std::string texts;
-  for (const Line& text : value) texts += (texts.empty() ? "" : ", ") + ValueText(text);
-  return "[" + texts + "]";
-}
-
-std::string LineText(const Line& line) {
-  std::string fields;
-  for (const auto& [name, value] : line.items()) {
-    fields += fmt::format("{}\"{}\": {}", fields.empty() ? "" : ", ", name, ValueText(value));
-  }
-  return "{" + fields + "}\n";
-}
-
 Status ExportVariants(SqliteConnection& connection, std::string& text) {
   return connection.Query("SELECT key, text FROM variant ORDER BY key", {}, [&](const SqlRow& row) {
-    text += LineText({{"function", row.Text(0)}, {"text", row.Text(1)}});
+    text += VariantLine(row.Text(0), row.Text(1));
     return OkStatus();
   });
 }
@@ -81,12 +39,13 @@ Status ExportWorkloads(SqliteConnection& connection, std::string& text) {
   const char* query =
       "SELECT key, name, first_variant, flops, moved_bytes FROM workload ORDER BY key";
   return connection.Query(query, {}, [&](const SqlRow& row) {
-    Line line = {{"workload", row.Text(0)},
-                 {"name", row.Text(1)},
-                 {"first", row.Text(2)},
-                 {"flops", row.Real(3)}};
-    if (!row.IsNull(4)) line["moved_bytes"] = row.Int(4);
-    text += LineText(line);
+    StoredWorkload workload{.key = row.Text(0),
+                            .name = row.Text(1),
+                            .first_variant = row.Text(2),
+                            .flops = row.Real(3),
+                            .moved_bytes = std::nullopt};
+    if (!row.IsNull(4)) workload.moved_bytes = row.Int(4);
+    text += WorkloadLine(workload);
     return OkStatus();
   });
 }
@@ -98,33 +57,19 @@ constexpr int kRecordColumnCount = 10;
 
 std::string RecordLine(const SqlRow& row, const Measurement& measured,
                        const Environment& environment) {
-  std::vector<std::string> set = absl::StrSplit(row.Text(4), ' ', absl::SkipEmpty());
-  Line line = {{"fn", row.Text(0)},
-               {"workload", row.Text(1)},
-               {"rules", row.Text(2)},
-               {"trace", row.Text(3)},
-               {"set", set}};
-  if (!row.IsNull(5)) line["lowered"] = row.Text(5);
-  line["status"] = NameOf(measured.status);
-  if (measured.seconds != 0) line["seconds"] = measured.seconds;
-  line.update({{"spread", measured.spread},
-               {"calls", measured.calls},
-               {"error", measured.error},
-               {"canary", measured.canary},
-               {"message", measured.message},
-               {"build_seconds", row.Real(9)},
+  Line line = CandidateFields({.variant_key = row.Text(0),
+                               .workload = row.Text(1),
+                               .rules = row.Text(2),
+                               .trace = row.Text(3),
+                               .decisions = row.Text(4),
+                               .lowered_key = row.IsNull(5) ? "" : row.Text(5)});
+  line.update(MeasurementFields(measured));
+  line.update({{"build_seconds", row.Real(9)},
                {"searcher", row.Text(8)},
                {"series", row.Int(6)},
-               {"at", row.Int(7)},
-               {"target", environment.target},
-               {"device", environment.device},
-               {"threads", environment.threads},
-               {"measurer", environment.measurer},
-               {"policy", environment.policy},
-               {"cold", IsCold(environment.policy)},
-               {"tcc", environment.tcc},
-               {"compilers", environment.compilers}});
-  return LineText(line);
+               {"at", row.Int(7)}});
+  line.update(EnvironmentFields(environment));
+  return JsonLine(line);
 }
 
 Status ExportRecords(SqliteConnection& connection, std::string& text, int64_t& records) {
@@ -141,61 +86,6 @@ Status ExportRecords(SqliteConnection& connection, std::string& text, int64_t& r
     ++records;
     return OkStatus();
   });
-}
-
-// Parses a line of texts, numbers, bools and arrays of texts. Errors name the column or the field.
-StatusOr<nlohmann::json> ParseLine(absl::string_view line) {
-  using Json = nlohmann::json;
-  using Event = Json::parse_event_t;
-  std::set<std::string> names;
-  std::string name, fault;
-  auto expect = [&](bool holds, const char* what) {
-    if (!holds && fault.empty()) fault = fmt::format("field '{}': expected {}", name, what);
-  };
-  auto check = [&](int depth, Event event, const Json& value) {
-    if (event == Event::key) {
-      name = value.get<std::string>();
-      expect(names.insert(name).second, "a name that comes once");
-    }
-    bool nested =
-        (event == Event::object_start && depth > 0) || (event == Event::array_start && depth > 1);
-    expect(!nested, "no objects and arrays within");
-    return fault.empty();
-  };
-  Json object;
-  try {
-    object = Json::parse(line, check);
-  } catch (const Json::parse_error& error) {
-    std::string came(line.substr(std::min(error.byte - 1, line.size()), 1));
-    return InvalidInput("column {}: expected a JSON object, got {}", error.byte,
-                        came.empty() ? "the end" : StringText(came));
-  } catch (const Json::out_of_range&) {
-    return InvalidInput("field '{}': expected a number that a double can hold", name);
-  }
-  if (!fault.empty()) return InvalidInput("{}", fault);
-  if (!object.is_object()) return InvalidInput("expected a JSON object");
-  return object;
-}
-
-StatusOr<Measurement> MeasurementIn(const JsonFields& fields) {
-  Measurement measured;
-  TCC_ASSIGN_OR_RETURN(std::string name, fields.Text("status"));
-  std::optional<MeasureStatus> status = FindMeasureStatus(name);
-  if (!status) return InvalidInput("status '{}' is not known", name);
-  measured.status = *status;
-  bool timed = *status == MeasureStatus::kOk || fields.Has("seconds");
-  if (timed) {
-    TCC_ASSIGN_OR_RETURN(measured.seconds, fields.Number("seconds"));
-  }
-  if (timed && measured.seconds <= 0) {
-    return InvalidInput("field 'seconds' is {}; expected more than 0", measured.seconds);
-  }
-  TCC_ASSIGN_OR_RETURN(measured.spread, fields.Amount("spread"));
-  TCC_ASSIGN_OR_RETURN(measured.calls, fields.Count("calls"));
-  TCC_ASSIGN_OR_RETURN(measured.error, fields.Amount("error"));
-  TCC_ASSIGN_OR_RETURN(measured.canary, fields.Amount("canary"));
-  TCC_ASSIGN_OR_RETURN(measured.message, fields.Text("message"));
-  return measured;
 }
 
 StatusOr<Environment> EnvironmentIn(const JsonFields& fields,
@@ -312,7 +202,7 @@ Status ImportRecord(SqliteConnection& connection, const JsonFields& fields,
 Status ImportLine(SqliteConnection& connection, absl::string_view line,
                   const DatabaseImportOptions& options, const Compared& compared,
                   ImportSummary& summary) {
-  TCC_ASSIGN_OR_RETURN(nlohmann::json object, ParseLine(line));
+  TCC_ASSIGN_OR_RETURN(nlohmann::json object, ParseJsonLine({line.data(), line.size()}));
   JsonFields fields(object);
   if (fields.Has("fn")) return ImportRecord(connection, fields, options, compared, summary);
   if (fields.Has("function")) return ImportVariant(connection, fields, summary);
@@ -322,7 +212,7 @@ Status ImportLine(SqliteConnection& connection, absl::string_view line,
 
 // Returns the number of records that the last line tells.
 StatusOr<int64_t> CheckSum(std::string_view text, absl::string_view last_line) {
-  TCC_ASSIGN_OR_RETURN(nlohmann::json object, ParseLine(last_line));
+  TCC_ASSIGN_OR_RETURN(nlohmann::json object, ParseJsonLine({last_line.data(), last_line.size()}));
   JsonFields fields(object);
   TCC_ASSIGN_OR_RETURN(std::string told, fields.Text("sha256"));
   std::string found = ToHex(Sha256(text.substr(0, text.size() - last_line.size() - 1)));
@@ -346,8 +236,7 @@ StatusOr<std::string> ExportText(const Database& database) {
   if (status.ok()) status = ExportRecords(connection, text, records);
   TCC_RETURN_IF_ERROR(connection.Run("ROLLBACK"));
   if (!status.ok()) return status;
-  std::string sum = ToHex(Sha256(text));
-  return text + LineText({{"records", records}, {"sha256", sum}});
+  return text + ChecksumLine(text, records);
 }
 
 StatusOr<ImportSummary> ImportText(Database& database, const std::string& text,
