@@ -8,8 +8,9 @@
 #include "compiler/make_backend.h"
 #include "runtime/artefact/artefact_device.h"
 #include "runtime/cpu/cpu_features.h"
-#include "runtime/cuda/cuda_program.h"
+#include "runtime/measure/worker_device.h"
 #include "support/check.h"
+#include "support/sha256.h"
 #include "support/version.h"
 
 namespace tcc {
@@ -29,26 +30,11 @@ std::string DescribeHost() {
                      ToHex(Sha256(features)).substr(0, 8));
 }
 
-// Describes a GPU. A slice of one has fewer multiprocessors and so is another device; the driver's
-// version is left out, or each update would measure everything anew.
-std::string DescribeGpu(const ReadyMessage& ready) {
-  return fmt::format("{}, sm_{}, {} multiprocessors, {} MiB of L2", ready.device, ready.gpu->sm,
-                     ready.gpu->multiprocessors, ready.gpu->l2_bytes >> 20);
-}
-
 MeasurePolicy PolicyFor(const GpuFacts& gpu, const NetworkBytes& bytes) {
   const double room = kUsableL2 * static_cast<double>(gpu.l2_bytes);
   if (static_cast<double>(bytes.weights + bytes.arena) <= room) return MeasurePolicy::kWarm;
   return static_cast<double>(bytes.arena) <= room ? MeasurePolicy::kRotateWeightsL2
                                                   : MeasurePolicy::kRotateL2;
-}
-
-Status ExpectRuns(const Target& target, const ReadyMessage& ready) {
-  const CudaImageChoice choice = ChooseImage(static_cast<int>(ready.gpu->sm), target.sm,
-                                             HasSuffix(target.name), /*has_ptx=*/false);
-  if (choice == CudaImageChoice::kCode) return OkStatus();
-  return Missing("kernels for '{}' do not run on {} (sm_{})", target.name, ready.device,
-                 ready.gpu->sm);
 }
 
 Status ExpectPolicy(MeasurePolicy policy, const Target& target) {
@@ -61,7 +47,18 @@ Status ExpectPolicy(MeasurePolicy policy, const Target& target) {
                     fmt::join(names, ", "));
 }
 
+// An emulated device's times mean nothing.
+GpuTimingLimits TimingOf(GpuCode code) {
+  if (code == GpuCode::kCubin) return {};
+  return {.graph_seconds = 0, .replays = 1, .blocks = 2, .max_runs = 2, .max_sets = 2};
+}
+
 }  // namespace
+
+NetworkBytes BytesOf(const Artefact& skeleton) {
+  return {.weights = std::ssize(skeleton.weights.bytes),
+          .arena = skeleton.plan.arena_bytes.AsConstant().value_or(0)};
+}
 
 StatusOr<MeasuredDevice> DeviceFor(const Target& target, const ReadyMessage& ready, int threads,
                                    std::optional<MeasurePolicy> policy, const NetworkBytes& bytes) {
@@ -75,6 +72,7 @@ StatusOr<MeasuredDevice> DeviceFor(const Target& target, const ReadyMessage& rea
   MeasuredDevice device{.environment = {},
                         .policy = policy ? *policy : PolicyFor(*ready.gpu, bytes),
                         .code = ready.gpu->takes_text ? GpuCode::kCudaText : GpuCode::kCubin};
+  device.timing = TimingOf(device.code);
   TCC_ASSIGN_OR_RETURN(std::string compilers, CompilersOf(target, device.code));
   device.environment = {.tcc = std::string(kVersion),
                         .target = target.name,

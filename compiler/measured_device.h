@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "runtime/artefact/artefact.h"
 #include "runtime/artefact/gpu_program.h"
 #include "runtime/measure/measure_protocol.h"
 #include "search/database/database.h"
@@ -15,12 +16,14 @@ struct MeasuredDevice {
   Environment environment;  // with the policy that `auto` chose
   MeasurePolicy policy = MeasurePolicy::kWarm;
   GpuCode code = GpuCode::kCubin;  // kCudaText where the worker's driver is an emulated one
+  GpuTimingLimits timing = {};
 };
 
 // The memory of a network, by which `auto` chooses what is cold when a GPU's kernel is timed.
 struct NetworkBytes {
   int64_t weights = 0, arena = 0;
 };
+NetworkBytes BytesOf(const Artefact& skeleton);
 
 // Returns the device of a worker that measures for the target with that many threads. `policy`
 // none: `auto`, which is in-place on CPUs; on GPUs it keeps warm what fits 0.8 of the L2 cache

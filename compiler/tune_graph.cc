@@ -76,16 +76,6 @@ size_t TellWarnings(const Database& database, size_t told,
   return warnings.size();
 }
 
-// Returns a function that builds candidates with the options.
-BuildFunction BuildWith(const BuildOptions& options) {
-  return [options](const Workload& workload, std::span<const Candidate> candidates,
-                   const BuildFilter& filter) {
-    BuildOptions with_filter = options;
-    with_filter.filter = filter;
-    return BuildCandidates(workload, candidates, with_filter);
-  };
-}
-
 // Returns the options of the workers that measure for the target.
 StatusOr<TaskRunnerOptions> RunnerFor(const TuneGraphOptions& options) {
   const bool is_gpu = options.compile.target.kind == TargetKind::kGpu;
@@ -102,17 +92,6 @@ StatusOr<TaskRunnerOptions> RunnerFor(const TuneGraphOptions& options) {
   // A GPU's driver reserves addresses for all of its memory.
   runner.hello.address_space_bytes = is_gpu ? 0 : MemoryForWorker();
   return runner;
-}
-
-// An emulated device's times mean nothing.
-GpuTimingLimits LimitsFor(GpuCode code) {
-  if (code == GpuCode::kCubin) return {};
-  return {.graph_seconds = 0, .replays = 1, .blocks = 2, .max_runs = 2, .max_sets = 2};
-}
-
-NetworkBytes BytesOf(const Artefact& skeleton) {
-  return {.weights = std::ssize(skeleton.weights.bytes),
-          .arena = skeleton.plan.arena_bytes.AsConstant().value_or(0)};
 }
 
 // The search through one network's kernels by one policy after another.
@@ -145,7 +124,9 @@ class NetworkTuning {
         MeasuringLock::Acquire({.device = ready.gpu ? "cuda-" + ready.gpu->bus : "cpu",
                                 .say = options_.compile.warn,
                                 .stop = options_.compile.stop}));
-    TCC_ASSIGN_OR_RETURN(MeasuredDevice device, Device(ready, options_.policy));
+    StatusOr<MeasuredDevice> found = Device(ready, options_.policy);
+    if (!found.ok()) return NamingEmit(found.status());
+    MeasuredDevice device = *std::move(found);
     StatusOr<TemporaryFolder> folder = TemporaryFolder::Make("the network that is tuned");
     if (!ready.gpu) {
       TCC_ASSIGN_OR_RETURN(in_place_, MakeNetwork(network_, options_, device.policy, folder));
@@ -169,6 +150,15 @@ class NetworkTuning {
   }
 
  private:
+  // Adds to a message that a GPU is missing how its kernels are measured all the same.
+  Status NamingEmit(const Status& status) const {
+    if (!absl::IsUnavailable(status) || options_.compile.target.kind != TargetKind::kGpu) {
+      return status;
+    }
+    return Missing("{}; `tcc tune --emit FILE` writes candidates to measure on another machine",
+                   Message(status));
+  }
+
   StatusOr<MeasuredDevice> Device(const ReadyMessage& ready, std::optional<MeasurePolicy> policy) {
     return DeviceFor(options_.compile.target, ready, options_.threads, policy,
                      BytesOf(network_.skeleton));
@@ -180,7 +170,7 @@ class NetworkTuning {
         std::unique_ptr<Backend> backend,
         MakeBackend(compile.target, {.gpu_code = device.code, .candidates = true}));
     measurer_.policy = device.policy;
-    measurer_.gpu = LimitsFor(device.code);
+    measurer_.gpu = device.timing;
     TCC_ASSIGN_OR_RETURN(std::unique_ptr<Measurer> measurer,
                          MakeLocalMeasurer(measurer_, std::move(runner)));
     if (options_.begin) options_.begin(device.environment);

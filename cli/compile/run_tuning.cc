@@ -186,18 +186,20 @@ Status SetTuning(const TuningOptions& options, TuneGraphOptions& graph) {
     tune.model = std::make_shared<const LearnedModel>(std::move(model));
   }
   tune.seed = options.seed;
-  if (options.policy != kAuto) {
-    graph.policy = FindMeasurePolicy(options.policy);
-    if (!graph.policy) {
-      return UsageError("--policy {}: this version has {}", options.policy,
-                        fmt::join(Policies(), ", "));
-    }
-  }
+  TCC_ASSIGN_OR_RETURN(graph.policy, PolicyOf(options));
   if (!options.HasBudget()) TCC_RETURN_IF_ERROR(ExpectNoSearch(options));
   if (options.HasBudget() && !options.device.empty()) {
     TCC_ASSIGN_OR_RETURN(graph.ordinal, OrdinalOf(options.device));
   }
   return options.run.empty() ? OkStatus() : RunFolder::CheckTakesRun(options.run);
+}
+
+StatusOr<std::optional<MeasurePolicy>> PolicyOf(const TuningOptions& options) {
+  if (options.policy == kAuto) return std::nullopt;
+  std::optional<MeasurePolicy> policy = FindMeasurePolicy(options.policy);
+  if (policy) return policy;
+  return UsageError("--policy {}: this version has {}", options.policy,
+                    fmt::join(Policies(), ", "));
 }
 
 StatusOr<double> ParseTimeBudget(const std::string& text) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "cli/command_line.h"
@@ -30,6 +31,9 @@ void AddTuningOptions(CommandLine& line, TuningOptions& options);
 // searcher or policy, both budgets at once, a folder for a run without a budget or with another
 // run. InvalidArgument: the folder for a run cannot be made.
 Status SetTuning(const TuningOptions& options, TuneGraphOptions& graph);
+
+// Returns the policy of the options; none: `auto`. FailedPrecondition: an unknown one.
+StatusOr<std::optional<MeasurePolicy>> PolicyOf(const TuningOptions& options);
 
 // Parses "90s", "5m", "1.5h", or "30" in seconds, above 0 and at most a year. FailedPrecondition:
 // anything else.

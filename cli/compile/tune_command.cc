@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "cli/command.h"
 #include "cli/compile/run_tuning.h"
@@ -10,6 +12,7 @@
 #include "cli/readable_units.h"
 #include "cli/text_table.h"
 #include "cli/threads_option.h"
+#include "compiler/emit_candidates.h"
 #include "search/tuning/task_tuner.h"
 
 namespace tcc {
@@ -23,6 +26,9 @@ struct TuneCommand {
   bool no_winograd = false;
   std::string progress = "auto";
   int threads = 0;
+  std::string emit;  // batch to write; "": candidates are measured here
+  double mix = EmitCandidatesOptions().random_share;
+  bool text = false;
 };
 
 // How many times as fast what won in the network is as the constructed schedule.
@@ -81,7 +87,63 @@ void PrintResult(const TuneResult& result) {
       phases.begin, phases.propose, phases.build, phases.check, phases.network, phases.compare);
 }
 
+// Refuses options that say how to measure, or go on measuring, where nothing is measured.
+Status ExpectEmission(const TuneCommand& command) {
+  const TuningOptions& tuning = command.tuning;
+  const TuningOptions plain;
+  const std::pair<const char*, bool> given[] = {
+      {"--time-budget", !tuning.time_budget.empty()},
+      {"--run", !tuning.run.empty()},
+      {"--searcher", tuning.searcher != plain.searcher},
+      {"--cost-model", !tuning.cost_model.empty()},
+  };
+  for (const auto& [option, is_given] : given) {
+    if (is_given) return UsageError("{}: --emit measures nothing; it takes --trials", option);
+  }
+  if (tuning.trials == 0) return UsageError("--emit: expected --trials, the number of candidates");
+  if (!tuning.device.empty() && tuning.database.empty()) {
+    return UsageError("--device: expected --db with records of the device");
+  }
+  if (command.mix >= 0 && command.mix <= 1) return OkStatus();
+  return UsageError("--mix {}: expected 0 to 1", command.mix);
+}
+
+Status RunEmission(const TuneCommand& command) {
+  TCC_RETURN_IF_ERROR(ExpectEmission(command));
+  EmitCandidatesOptions options{.compile = {},
+                                .candidates = command.tuning.trials,
+                                .random_share = command.mix,
+                                .seed = command.tuning.seed,
+                                .device = command.tuning.device};
+  TCC_ASSIGN_OR_RETURN(options.policy, PolicyOf(command.tuning));
+  Progress progress(command.progress);
+  CompileOptions& compile = options.compile;
+  TCC_ASSIGN_OR_RETURN(compile.target, FindTarget(command.target));
+  TCC_ASSIGN_OR_RETURN(compile.numeric, FindNumericMode(command.numeric));
+  compile.winograd = !command.no_winograd;
+  compile.threads = ThreadCount(command.threads);
+  compile.progress = progress.hook();
+  compile.gpu_code = command.text ? GpuCode::kCudaText : GpuCode::kCubin;
+  compile.warn = [&](const std::string& message) { progress.Warn(message); };
+  TCC_ASSIGN_OR_RETURN(Graph graph, ImportModel(command.model, compile.warn));
+  std::optional<Database> database;
+  if (!command.tuning.database.empty()) {
+    TCC_ASSIGN_OR_RETURN(database,
+                         Database::Open(command.tuning.database, Database::Access::kReadWrite));
+  }
+  TCC_ASSIGN_OR_RETURN(
+      EmittedCounts counts,
+      EmitCandidates(std::move(graph), options, database ? &*database : nullptr, command.emit));
+  if (database) DatabaseWarnings(*database, progress);
+  fmt::print("{}: {} candidates of {} kernels\n", command.emit, counts.candidates, counts.tasks);
+  return OkStatus();
+}
+
 Status RunTune(const TuneCommand& command) {
+  if (!command.emit.empty()) return RunEmission(command);
+  if (command.text || command.mix != EmitCandidatesOptions().random_share) {
+    return UsageError("{}: expected --emit", command.text ? "--text" : "--mix");
+  }
   if (command.tuning.database.empty()) {
     return UsageError("--db: expected the file that measurements are kept in");
   }
@@ -115,6 +177,13 @@ Action DeclareTune(CommandLine& line) {
   AddModelOptions(line, command->model);
   AddTargetOption(line, command->target).ShowDefault();
   AddTuningOptions(line, command->tuning);
+  line.AddOption("--emit", command->emit,
+                 "Batch to write: candidates for tcc-worker --batch on another machine")
+      .TypeName("BATCH");
+  line.AddOption("--mix", command->mix, "With --emit: the share of candidates drawn at random")
+      .TypeName("SHARE")
+      .ShowDefault();
+  line.AddFlag("--text", command->text, "With --emit: CUDA text, for the emulated driver");
   AddNumericOption(line, command->numeric);
   AddWinogradOption(line, command->no_winograd);
   AddThreadsOption(line, command->threads);

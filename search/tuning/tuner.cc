@@ -20,6 +20,15 @@ Status ExpectAllRun(const TuneSession& session, size_t workloads) {
 
 }  // namespace
 
+BuildFunction BuildWith(const BuildOptions& options) {
+  return [options](const Workload& workload, std::span<const Candidate> candidates,
+                   const BuildFilter& filter) {
+    BuildOptions with_filter = options;
+    with_filter.filter = filter;
+    return BuildCandidates(workload, candidates, with_filter);
+  };
+}
+
 StatusOr<TuneResult> Tune(std::span<const Workload> workloads, const TuneOptions& options,
                           const Environment& environment, const TuneTools& tools,
                           Database& database) {

@@ -95,6 +95,9 @@ struct TuneResult {
 using BuildFunction = std::function<std::vector<BuiltCandidate>(
     const Workload& workload, std::span<const Candidate> candidates, const BuildFilter& filter)>;
 
+// Returns a function that builds candidates with the options and its own filter.
+BuildFunction BuildWith(const BuildOptions& options);
+
 struct TuneTools {
   Measurer& measurer;
   // The network that the workloads are tasks of; null: the winners are not compared in place.
