@@ -13,6 +13,7 @@
 #include "cli/text_table.h"
 #include "search/database/database_report.h"
 #include "search/database/database_text.h"
+#include "search/database/import_results.h"
 #include "support/check.h"
 #include "support/file.h"
 #include "support/temporary_folder.h"
@@ -33,6 +34,7 @@ struct DbCommand {
   std::vector<std::string> others;
   bool json = false;
   bool keep_measurer = false;
+  std::string batch;  // that `input` has results of; "": `input` is an export
 };
 
 StatusOr<Database> OpenAndWarn(const std::string& path, Access access) {
@@ -175,6 +177,14 @@ Status RunImport(const DbCommand& command) {
   std::string source = from_file ? command.input : "standard input";
   TCC_ASSIGN_OR_RETURN(std::string text, from_file ? ReadFile(command.input) : ReadStandardInput());
   DatabaseImportOptions options{.keep_measurer = command.keep_measurer};
+  if (!command.batch.empty()) {
+    TCC_ASSIGN_OR_RETURN(CandidateBatch batch, CandidateBatch::Read(command.batch));
+    StatusOr<std::string> joined = ExportOfResults(batch, text);
+    if (!joined.ok()) return Annotate(joined.status(), source);
+    text = *std::move(joined);
+    options.keep_measurer = true;
+    source += ", joined with " + command.batch;
+  }
   if (IsAbsentOrEmpty(command.file)) {
     TCC_RETURN_IF_ERROR(CheckWritable(command.file));
     TCC_RETURN_IF_ERROR(Annotate(Rehearse(text, options), source));
@@ -230,6 +240,9 @@ void AddImportOptions(CommandLine& line, DbCommand& command) {
       .TypeName("IN");
   line.AddFlag("--keep-measurer", command.keep_measurer,
                "Keep the name of the measurer: compile takes its records for local ones");
+  line.AddOption("--batch", command.batch,
+                 "Batch of tcc tune --emit, where IN is what tcc-worker --batch wrote of it")
+      .TypeName("BATCH");
 }
 
 void AddMergeOptions(CommandLine& line, DbCommand& command) {
