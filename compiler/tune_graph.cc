@@ -124,9 +124,7 @@ class NetworkTuning {
         MeasuringLock::Acquire({.device = ready.gpu ? "cuda-" + ready.gpu->bus : "cpu",
                                 .say = options_.compile.warn,
                                 .stop = options_.compile.stop}));
-    StatusOr<MeasuredDevice> found = Device(ready, options_.policy);
-    if (!found.ok()) return NamingEmit(found.status());
-    MeasuredDevice device = *std::move(found);
+    TCC_ASSIGN_OR_RETURN(MeasuredDevice device, Device(ready, options_.policy));
     StatusOr<TemporaryFolder> folder = TemporaryFolder::Make("the network that is tuned");
     if (!ready.gpu) {
       TCC_ASSIGN_OR_RETURN(in_place_, MakeNetwork(network_, options_, device.policy, folder));
@@ -150,15 +148,6 @@ class NetworkTuning {
   }
 
  private:
-  // Adds to a message that a GPU is missing how its kernels are measured all the same.
-  Status NamingEmit(const Status& status) const {
-    if (!absl::IsUnavailable(status) || options_.compile.target.kind != TargetKind::kGpu) {
-      return status;
-    }
-    return Missing("{}; `tcc tune --emit FILE` writes candidates to measure on another machine",
-                   Message(status));
-  }
-
   StatusOr<MeasuredDevice> Device(const ReadyMessage& ready, std::optional<MeasurePolicy> policy) {
     return DeviceFor(options_.compile.target, ready, options_.threads, policy,
                      BytesOf(network_.skeleton));

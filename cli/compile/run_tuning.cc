@@ -253,6 +253,10 @@ StatusOr<TuneResult> RunTuning(const Graph& graph, TuneGraphOptions options,
     Status written = folder->Finish(result, signals.token().stop_requested());
     if (!written.ok()) progress.Warn(Message(written));
   }
+  if (absl::IsUnavailable(result.status()) && target.kind == TargetKind::kGpu) {
+    return Missing("{}; `tcc tune --emit FILE` writes candidates to measure on another machine",
+                   Message(result.status()));
+  }
   // A stop may come before anything is measured.
   if (absl::IsCancelled(result.status()) && signals.token().stop_requested()) return TuneResult{};
   if (result.ok()) TCC_RETURN_IF_ERROR(ExpectSomeKernel(*result));
