@@ -86,6 +86,10 @@ struct Plan {
 // The deepest nesting of Loop and If.
 inline constexpr int kMaxPlanDepth = 64;
 
+// Returns whether the instructions, calls and copies alone, do the same work whatever the values
+// are.
+bool IsStraight(const std::vector<Instruction>& body);
+
 std::vector<uint8_t> PlanBytes(const Plan& plan);
 // Decodes a plan. The caller still has to call VerifyPlan.
 StatusOr<Plan> ParsePlan(std::span<const uint8_t> bytes);

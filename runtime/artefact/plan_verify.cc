@@ -217,6 +217,13 @@ Status CheckExtent(int64_t offset, int64_t bytes, int64_t limit) {
   return InvalidInput("{} bytes at {} do not lie within {} bytes", bytes, offset, limit);
 }
 
+bool IsStraight(const std::vector<Instruction>& body) {
+  return std::ranges::all_of(body, [](const Instruction& instruction) {
+    return std::holds_alternative<PlanCall>(instruction.op) ||
+           std::holds_alternative<PlanCopy>(instruction.op);
+  });
+}
+
 Status VerifyPlan(const Plan& plan, const Metadata& metadata, int64_t weights_bytes) {
   return PlanVerifier(plan, metadata, weights_bytes).Verify();
 }

@@ -44,14 +44,6 @@ StatusOr<std::vector<Tensor>> AllocateOutputs(const Metadata& metadata,
   return outputs;
 }
 
-// A plan of nothing but these does the same work whatever the values are.
-bool IsStraight(const std::vector<Instruction>& body) {
-  return std::ranges::all_of(body, [](const Instruction& instruction) {
-    return std::holds_alternative<PlanCall>(instruction.op) ||
-           std::holds_alternative<PlanCopy>(instruction.op);
-  });
-}
-
 }  // namespace
 
 Executor::Executor(Module module) : module_(std::move(module)), frame_(module_.artefact().plan) {}

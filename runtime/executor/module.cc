@@ -58,14 +58,17 @@ StatusOr<Module> Module::FromBytes(SharedBytes file, const LoadOptions& options)
 
 StatusOr<Module> Module::FromArtefact(Artefact artefact, const LoadOptions& options) {
   TCC_RETURN_IF_ERROR(VerifyArtefact(artefact));
-  TCC_ASSIGN_OR_RETURN(DeviceRow row, FindDevice(artefact.device, options.devices));
   auto state = std::make_shared<State>();
   state->artefact = std::move(artefact);
   state->pool = options.pool;
   if (!state->pool) {
     state->pool = std::make_shared<ThreadPool>(ThreadPoolOptions{.threads = options.threads});
   }
-  state->device = row.make({.pool = state->pool, .ordinal = options.ordinal});
+  state->device = options.device;
+  if (!state->device) {
+    TCC_ASSIGN_OR_RETURN(DeviceRow row, FindDevice(state->artefact.device, options.devices));
+    state->device = row.make({.pool = state->pool, .ordinal = options.ordinal});
+  }
   StatusOr<LoadedKernels> kernels = state->device->LoadKernels(state->artefact);
   if (!kernels.ok()) return PrintableStatus(kernels.status());
   state->kernels = *std::move(kernels);

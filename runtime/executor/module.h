@@ -17,6 +17,8 @@ struct LoadOptions {
   int threads = 0;  // 0: one for each allowed CPU
   // The devices among which the artefact's device name chooses.
   std::span<const DeviceRow> devices = RuntimeDevices();
+  // The device that runs the kernels, whatever the artefact's device is; null: one of `devices`.
+  std::shared_ptr<const Device> device = {};
   // Whether the weights stay in the mapped file, shared by all processes that map it, instead of
   // being copied into huge pages.
   bool map_weights = false;

@@ -16,8 +16,6 @@
 namespace tcc {
 namespace {
 
-constexpr std::string_view kDevice = "skeleton";
-
 // Memory for what is prepared, out of large pieces that have huge pages as the weights of an
 // artefact have (runtime/executor/module.h): kernels that stream weights miss the TLB as
 // often, or as seldom, as they will in the network that is shipped.
@@ -64,6 +62,10 @@ struct KernelSlots {
 // Launches what is bound to a kernel, and sums up what that takes.
 class BindingDevice final : public Device {
  public:
+  explicit BindingDevice(std::vector<std::vector<OperandRole>> roles) : kernels_(roles.size()) {
+    for (size_t k = 0; k < roles.size(); ++k) kernels_[k].roles = std::move(roles[k]);
+  }
+
   StatusOr<LoadedKernels> LoadKernels(const Artefact& artefact) const override {
     LoadedKernels kernels;
     kernels.entries.resize(artefact.metadata.kernels.size());
@@ -75,19 +77,14 @@ class BindingDevice final : public Device {
     KernelSlots& slots = kernels_[kernel];
     Bound& bound = slots.bound[choice_[kernel]];
     if (!bound.candidate) return InvalidInput("kernel {} has no candidate", kernel);
-    Bound::Prepared& prepared = bound.prepared[ConstantsOf(slots.roles, arguments)];
+    Bound::Prepared& prepared = bound.prepared[ConstantsOf(slots.roles, arguments.buffers)];
     if (!prepared.filled) TCC_RETURN_IF_ERROR(Prepare(*bound.candidate, arguments, prepared));
     const KernelCall& call = bound.candidate->calls.back();
-    std::vector<void*> buffers = BuffersOf(call, arguments, prepared);
+    std::vector<void*> buffers = BuffersOf(call, arguments.buffers, prepared.memory);
     Stopwatch stopwatch;
     TCC_RETURN_IF_ERROR(LaunchCall(*bound.candidate, call, buffers));
     run_.kernel_seconds[kernel] += stopwatch.Seconds();
     return OkStatus();
-  }
-
-  void SetRoles(std::vector<std::vector<OperandRole>> roles) const {
-    kernels_.resize(roles.size());
-    for (size_t k = 0; k < roles.size(); ++k) kernels_[k].roles = std::move(roles[k]);
   }
 
   KernelSlots& slots(size_t kernel) const { return kernels_[kernel]; }
@@ -103,26 +100,6 @@ class BindingDevice final : public Device {
   }
 
  private:
-  static std::vector<void*> ConstantsOf(std::span<const OperandRole> roles,
-                                        const LaunchArguments& arguments) {
-    std::vector<void*> constants;
-    for (size_t i = 0; i < roles.size(); ++i) {
-      if (roles[i] == OperandRole::kConstant) constants.push_back(arguments.buffers[i]);
-    }
-    return constants;
-  }
-
-  static std::vector<void*> BuffersOf(const KernelCall& call, const LaunchArguments& arguments,
-                                      const Bound::Prepared& prepared) {
-    std::vector<void*> buffers;
-    for (size_t buffer : call.buffers) {
-      bool is_parameter = buffer < arguments.buffers.size();
-      buffers.push_back(is_parameter ? arguments.buffers[buffer]
-                                     : prepared.memory[buffer - arguments.buffers.size()]);
-    }
-    return buffers;
-  }
-
   // Fills what the candidate prepares, in the memory of a former candidate's where that suffices.
   Status Prepare(const LoadedCandidate& candidate, const LaunchArguments& arguments,
                  Bound::Prepared& prepared) const {
@@ -148,7 +125,8 @@ class BindingDevice final : public Device {
     }
     for (size_t c = 0; c + 1 < candidate.calls.size(); ++c) {
       const KernelCall& call = candidate.calls[c];
-      TCC_RETURN_IF_ERROR(LaunchCall(candidate, call, BuffersOf(call, arguments, prepared)));
+      std::vector<void*> buffers = BuffersOf(call, arguments.buffers, prepared.memory);
+      TCC_RETURN_IF_ERROR(LaunchCall(candidate, call, buffers));
     }
     prepared.filled = true;
     if (count > 0) run_.prepared = true;
@@ -165,13 +143,6 @@ class BindingDevice final : public Device {
 };
 
 namespace {
-
-constexpr DeviceRow kDevices[] = {
-    {kDevice,
-     [](const DeviceOptions&) -> std::shared_ptr<const Device> {
-       return std::make_shared<BindingDevice>();
-     }},
-};
 
 StatusOr<std::vector<Tensor>> MakeTensors(std::span<const TensorInfo> infos, const char* what) {
   std::vector<Tensor> tensors;
@@ -192,12 +163,10 @@ StatusOr<std::unique_ptr<BoundNetwork>> BoundNetwork::Create(
     return InvalidInput("the skeleton has {} kernels; expected {}",
                         skeleton.metadata.kernels.size(), roles.size());
   }
-  skeleton.device = kDevice;
-  TCC_ASSIGN_OR_RETURN(
-      Module module,
-      Module::FromArtefact(std::move(skeleton), {.pool = std::move(pool), .devices = kDevices}));
+  LoadOptions options{.pool = std::move(pool),
+                      .device = std::make_shared<BindingDevice>(std::move(roles))};
+  TCC_ASSIGN_OR_RETURN(Module module, Module::FromArtefact(std::move(skeleton), options));
   std::unique_ptr<BoundNetwork> network(new BoundNetwork(module));
-  network->device().SetRoles(std::move(roles));
   TCC_ASSIGN_OR_RETURN(network->inputs_, MakeTensors(module.metadata().inputs, "input"));
   TCC_ASSIGN_OR_RETURN(network->outputs_, MakeTensors(module.metadata().outputs, "output"));
   for (size_t i = 0; i < network->inputs_.size(); ++i) {

@@ -22,14 +22,6 @@ constexpr double kMaxOpenSeconds = 60;
 // A candidate's run hangs if it takes that many times the reference's.
 constexpr double kHangRatio = 50;
 
-// A candidate with the queue that launches its kernels.
-struct QueuedCandidate {
-  LoadedCandidate loaded;
-  std::unique_ptr<DeviceQueue> queue;
-
-  const KernelCall& kernel() const { return loaded.calls.back(); }
-};
-
 // Returns the buffers of a call, each once.
 std::vector<size_t> DistinctBuffers(const KernelCall& call) {
   std::vector<size_t> buffers = call.buffers;
@@ -120,15 +112,9 @@ Measurement GpuTask::State::Lost(const Status& status) {
 }
 
 StatusOr<QueuedCandidate> GpuTask::State::Load(std::vector<uint8_t> artefact) {
-  TCC_ASSIGN_OR_RETURN(
-      LoadedCandidate loaded,
-      LoadCandidate(std::move(artefact), message_.roles,
-                    {.pool = pool_, .devices = devices_, .ordinal = context_->device().ordinal}));
-  TCC_ASSIGN_OR_RETURN(std::unique_ptr<DeviceQueue> queue,
-                       loaded.module.device().MakeQueue(loaded.module.kernels()));
-  if (!queue) return InvalidInput("the kernels run on no GPU, as the task's do");
-  queue->UseStream(timer_->stream());
-  return QueuedCandidate{.loaded = std::move(loaded), .queue = std::move(queue)};
+  return QueueCandidate(std::move(artefact), message_.roles,
+                        {.pool = pool_, .devices = devices_, .ordinal = context_->device().ordinal},
+                        timer_->stream());
 }
 
 // Operands that a set has no values of its own for have no bytes in its block.
@@ -165,7 +151,7 @@ Status GpuTask::State::LaunchOn(const QueuedCandidate& candidate, const KernelCa
                                 const std::function<uint8_t*(size_t buffer)>& memory_of) {
   std::vector<void*> buffers;
   for (size_t buffer : call.buffers) buffers.push_back(memory_of(buffer));
-  return candidate.queue->Launch(call.kernel, {buffers, call.bytes, call.shape_args});
+  return LaunchCall(candidate, call, buffers);
 }
 
 // --- checking

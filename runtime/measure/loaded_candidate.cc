@@ -84,4 +84,39 @@ Status LaunchCall(const LoadedCandidate& candidate, const KernelCall& call,
                                 {buffers, call.bytes, call.shape_args});
 }
 
+StatusOr<QueuedCandidate> QueueCandidate(std::vector<uint8_t> artefact,
+                                         std::span<const OperandRole> roles,
+                                         const LoadOptions& options, void* stream) {
+  TCC_ASSIGN_OR_RETURN(LoadedCandidate loaded, LoadCandidate(std::move(artefact), roles, options));
+  TCC_ASSIGN_OR_RETURN(std::unique_ptr<DeviceQueue> queue,
+                       loaded.module.device().MakeQueue(loaded.module.kernels()));
+  if (!queue) return InvalidInput("the kernels run on no GPU, as the task's do");
+  queue->UseStream(stream);
+  return QueuedCandidate{.loaded = std::move(loaded), .queue = std::move(queue)};
+}
+
+Status LaunchCall(const QueuedCandidate& candidate, const KernelCall& call,
+                  std::span<void* const> buffers) {
+  return candidate.queue->Launch(call.kernel, {buffers, call.bytes, call.shape_args});
+}
+
+std::vector<void*> BuffersOf(const KernelCall& call, std::span<void* const> operands,
+                             std::span<uint8_t* const> prepared) {
+  std::vector<void*> buffers;
+  for (size_t buffer : call.buffers) {
+    bool is_operand = buffer < operands.size();
+    buffers.push_back(is_operand ? operands[buffer] : prepared[buffer - operands.size()]);
+  }
+  return buffers;
+}
+
+std::vector<void*> ConstantsOf(std::span<const OperandRole> roles,
+                               std::span<void* const> operands) {
+  std::vector<void*> constants;
+  for (size_t i = 0; i < roles.size(); ++i) {
+    if (roles[i] == OperandRole::kConstant) constants.push_back(operands[i]);
+  }
+  return constants;
+}
+
 }  // namespace tcc

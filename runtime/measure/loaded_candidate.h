@@ -28,6 +28,15 @@ struct LoadedCandidate {
   std::vector<KernelCall> calls;  // the prepare kernels', then the kernel's
 };
 
+// A candidate whose kernels a queue launches on a stream of the caller's.
+struct QueuedCandidate {
+  LoadedCandidate loaded;
+  std::unique_ptr<DeviceQueue> queue;
+
+  // Returns the call that is not for preparing.
+  const KernelCall& kernel() const { return loaded.calls.back(); }
+};
+
 // Loads an artefact. Its plan has a buffer for each operand of the task in their order, then one
 // for each prepared operand; it calls kernels that fill these, and the kernel once. Fails like
 // Module::FromBytes, and with InvalidArgument where the plan is another.
@@ -35,7 +44,21 @@ StatusOr<LoadedCandidate> LoadCandidate(std::vector<uint8_t> artefact,
                                         std::span<const OperandRole> roles,
                                         const LoadOptions& options);
 
+// Loads an artefact like LoadCandidate. InvalidArgument as well: its kernels run on host memory.
+StatusOr<QueuedCandidate> QueueCandidate(std::vector<uint8_t> artefact,
+                                         std::span<const OperandRole> roles,
+                                         const LoadOptions& options, void* stream);
+
 Status LaunchCall(const LoadedCandidate& candidate, const KernelCall& call,
                   std::span<void* const> buffers);
+Status LaunchCall(const QueuedCandidate& candidate, const KernelCall& call,
+                  std::span<void* const> buffers);
+
+// Returns the buffers of a call of the candidate, where its operands and what it prepares lie.
+std::vector<void*> BuffersOf(const KernelCall& call, std::span<void* const> operands,
+                             std::span<uint8_t* const> prepared);
+
+// Returns the operands that are constants, which what a candidate prepares depends on.
+std::vector<void*> ConstantsOf(std::span<const OperandRole> roles, std::span<void* const> operands);
 
 }  // namespace tcc
