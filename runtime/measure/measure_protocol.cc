@@ -298,6 +298,7 @@ std::vector<uint8_t> Encode(const MeasuredMessage& message) {
 std::vector<uint8_t> Encode(const FailedMessage& message) {
   ByteWriter writer;
   writer.Text(message.message);
+  writer.U8(message.ends ? 1 : 0);
   return writer.Take();
 }
 
@@ -399,7 +400,9 @@ StatusOr<MeasuredMessage> DecodeMeasured(std::span<const uint8_t> payload) {
 
 StatusOr<FailedMessage> DecodeFailed(std::span<const uint8_t> payload) {
   ByteReader reader(payload, "failed message");
-  FailedMessage message{.message = reader.Text()};
+  FailedMessage message;
+  message.message = reader.Text();
+  message.ends = ReadBool(reader, "failed message: whether the worker ends");
   return Finished(reader, std::move(message));
 }
 

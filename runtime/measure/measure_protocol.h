@@ -154,15 +154,17 @@ struct RunNetworkMessage {
   uint32_t runs = 1;
 };
 
-// The least times of the runs.
+// The least times of the runs; on a GPU the mean of the runs, which follow each other.
 struct RanMessage {
-  double seconds = 0;                  // of the whole network
-  std::vector<double> kernel_seconds;  // by kernel, all of its calls together
+  double seconds = 0;  // of the whole network
+  // By kernel, all of its calls together. Empty on a GPU, where nothing stands between kernels.
+  std::vector<double> kernel_seconds;
 };
 
 // A message that says why the reference or the network did not run.
 struct FailedMessage {
   std::string message;
+  bool ends = false;  // the worker ends after it, since its GPU is lost
 };
 
 std::vector<uint8_t> Encode(const HelloMessage& message);

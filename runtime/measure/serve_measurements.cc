@@ -16,6 +16,7 @@
 #include "runtime/cuda/cuda_driver.h"
 #include "runtime/executor/thread_pool.h"
 #include "runtime/measure/bound_network.h"
+#include "runtime/measure/gpu_network.h"
 #include "runtime/measure/gpu_task.h"
 #include "runtime/measure/measure_protocol.h"
 #include "runtime/measure/open_task.h"
@@ -219,7 +220,15 @@ class Server {
 
   Status WriteOutcome(const Status& status) {
     if (status.ok()) return WriteFrame(socket_, FrameKind::kDone, {});
-    return Write(FrameKind::kFailed, FailedMessage{.message = Message(status)});
+    return WriteFailed(Message(status));
+  }
+
+  Status WriteFailed(std::string message) {
+    const bool ends = LossOfGpu() != MeasureStatus::kOk;
+    TCC_RETURN_IF_ERROR(
+        Write(FrameKind::kFailed, FailedMessage{.message = std::move(message), .ends = ends}));
+    EndIfBroken();
+    return OkStatus();
   }
 
   Status OpenTheTask(std::span<const uint8_t> payload) {
@@ -228,8 +237,7 @@ class Server {
     if (opened.status == MeasureStatus::kOk) {
       return Write(FrameKind::kMeasured, MeasuredMessage{.id = 0, .measurement = opened});
     }
-    TCC_RETURN_IF_ERROR(Write(FrameKind::kFailed, FailedMessage{.message = Describe(opened)}));
-    EndIfBroken();
+    TCC_RETURN_IF_ERROR(WriteFailed(Describe(opened)));
     cpu_task_.reset();
     gpu_task_.reset();
     return OkStatus();
@@ -245,11 +253,17 @@ class Server {
     return cpu_task_->Open(canary_.Now(*machine_.pool));
   }
 
+  // Returns kOk, or the kFault or kHang by which the GPU is lost.
+  MeasureStatus LossOfGpu() const {
+    const MeasureStatus task = gpu_task_ ? gpu_task_->end() : MeasureStatus::kOk;
+    return task == MeasureStatus::kOk && gpu_network_ ? gpu_network_->end() : task;
+  }
+
   // A broken context breaks every later call, the destruction of what lies in it too; with a kernel
   // that does not end, each would wait for it.
   void EndIfBroken() const {
-    if (!gpu_task_ || gpu_task_->end() == MeasureStatus::kOk) return;
-    ::_exit(gpu_task_->end() == MeasureStatus::kHang ? kHangingKernel : kBrokenContext);
+    if (LossOfGpu() == MeasureStatus::kOk) return;
+    ::_exit(LossOfGpu() == MeasureStatus::kHang ? kHangingKernel : kBrokenContext);
   }
 
   Status Measure(std::span<const uint8_t> payload) {
@@ -271,11 +285,20 @@ class Server {
   Status OpenTheNetwork(std::span<const uint8_t> payload) {
     TCC_ASSIGN_OR_RETURN(NetworkMessage message, DecodeNetwork(payload));
     network_.reset();
-    return WriteOutcome(MakeNetwork(std::move(message)));
+    gpu_network_.reset();
+    const Status made = MakeNetwork(std::move(message));
+    TCC_RETURN_IF_ERROR(WriteOutcome(made));
+    if (!made.ok()) gpu_network_.reset();
+    return OkStatus();
   }
 
   Status MakeNetwork(NetworkMessage message) {
     TCC_ASSIGN_OR_RETURN(Artefact skeleton, ReadArtefact(message.skeleton));
+    if (machine_.context) {
+      gpu_network_.emplace(std::move(skeleton), std::move(message.roles),
+                           GpuTaskOptions{.context = machine_.context, .pool = machine_.pool});
+      return gpu_network_->Open(message.seed);
+    }
     TCC_ASSIGN_OR_RETURN(
         network_, BoundNetwork::Create(std::move(skeleton), std::move(message.roles), machine_.pool,
                                        message.seed));
@@ -284,16 +307,27 @@ class Server {
 
   Status Bind(std::span<const uint8_t> payload) {
     TCC_ASSIGN_OR_RETURN(BindMessage message, DecodeBind(payload));
+    if (gpu_network_) {
+      return WriteOutcome(
+          gpu_network_->Bind(message.kernel, message.slot, std::move(message.artefact)));
+    }
     if (!network_) return WriteOutcome(InvalidInput("no network is open"));
     return WriteOutcome(network_->Bind(message.kernel, message.slot, std::move(message.artefact)));
   }
 
   Status RunTheNetwork(std::span<const uint8_t> payload) {
     TCC_ASSIGN_OR_RETURN(RunNetworkMessage message, DecodeRunNetwork(payload));
-    if (!network_) return WriteOutcome(InvalidInput("no network is open"));
-    StatusOr<RanMessage> ran = LeastOfRuns(*network_, message);
+    if (!network_ && !gpu_network_) return WriteOutcome(InvalidInput("no network is open"));
+    StatusOr<RanMessage> ran =
+        gpu_network_ ? MeanOfRuns(*gpu_network_, message) : LeastOfRuns(*network_, message);
     if (!ran.ok()) return WriteOutcome(ran.status());
     return Write(FrameKind::kRan, *ran);
+  }
+
+  static StatusOr<RanMessage> MeanOfRuns(GpuNetwork& network, const RunNetworkMessage& message) {
+    TCC_ASSIGN_OR_RETURN(double seconds,
+                         network.Run(message.slots, static_cast<int>(message.runs)));
+    return RanMessage{.seconds = seconds, .kernel_seconds = {}};
   }
 
   // A run that prepares constants is not counted.
@@ -319,6 +353,7 @@ class Server {
   std::optional<OpenTask> cpu_task_;
   std::optional<GpuTask> gpu_task_;
   std::unique_ptr<BoundNetwork> network_;
+  std::optional<GpuNetwork> gpu_network_;
 };
 
 // Serves frames until one makes no sense or the tuner is gone.

@@ -66,7 +66,8 @@ TEST_CASE("messages come back as they were and every cut is noticed", "[runtime]
   CHECK((ready.gpu->sm == 90 && ready.gpu->multiprocessors == 132 && ready.gpu->takes_text));
   CHECK((ready.gpu->l2_bytes == facts.l2_bytes && ready.gpu->memory_bytes == facts.memory_bytes));
   CHECK((ready.gpu->driver == "13.0" && ready.gpu->bus == "0000:17:00.0"));
-  CHECK(ThereAndBack(FailedMessage{"why"}, DecodeFailed).message == "why");
+  FailedMessage failed = ThereAndBack(FailedMessage{.message = "why", .ends = true}, DecodeFailed);
+  CHECK((failed.message == "why" && failed.ends));
 
   NetworkMessage network = ThereAndBack(
       NetworkMessage{.skeleton = "/a b", .roles = {{OperandRole::kConstant}, {}}, .seed = 7},

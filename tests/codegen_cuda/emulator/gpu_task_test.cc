@@ -1,116 +1,16 @@
 #include "runtime/measure/gpu_task.h"
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <csignal>
-#include <cstdlib>
 
 #include "codegen_cuda/emulator/driver.h"
-#include "runtime/cuda/cuda_device.h"
-#include "runtime/measure/serve_measurements.h"
-#include "support/check.h"
-#include "tests/codegen_cuda/emulator/cuda_artefacts.h"
-#include "tests/runtime/socket_pair.h"
+#include "tests/codegen_cuda/emulator/gpu_candidates.h"
+#include "tests/codegen_cuda/emulator/gpu_worker.h"
 
 namespace tcc::test {
 namespace {
 
-// Kernels of an input x, a constant w and a result y, 64 elements each; y is to be x + 2 w.
-constexpr char kText[] = R"(#include "tcc_emulator.h"
-#define TCC_TEST_KERNEL(name, x, w, body)               \
-  TCC_KERNEL(name, 64)(x, w, TCC_OUTPUT(float, y)) {    \
-    const int i = tcc_thread_x();                       \
-    body                                                \
-  }                                                     \
-  TCC_END_KERNEL(name)
-#define TCC_TEST_READER(name, body) \
-  TCC_TEST_KERNEL(name, TCC_INPUT(float, x), TCC_INPUT(float, w), body)
-
-TCC_TEST_READER(right, y[i] = x[i] + 2 * w[i];)
-TCC_TEST_READER(wrong_by_one_element, y[i] = i == 17 ? 5 : x[i] + 2 * w[i];)
-TCC_TEST_READER(forgets_the_last, if (i < 63) y[i] = x[i] + 2 * w[i];)
-TCC_TEST_READER(wrong_for_large_values, y[i] = x[i] > 3 || x[i] < -3 ? 0 : x[i] + 2 * w[i];)
-TCC_TEST_READER(writes_after_its_end, y[i] = x[i] + 2 * w[i]; if (i == 0) y[64] = 1;)
-TCC_TEST_READER(writes_before_its_start, y[i] = x[i] + 2 * w[i]; if (i == 0) y.data[-1] = 1;)
-TCC_TEST_READER(reads_far_beyond, y[i] = x[i + (1 << 28)];)
-TCC_TEST_READER(add_prepared, y[i] = x[i] + w[i];)
-TCC_TEST_KERNEL(writes_its_input, TCC_OUTPUT(float, x), TCC_INPUT(float, w),
-                y[i] = x[i] + 2 * w[i]; x[i] = 1;)
-TCC_TEST_KERNEL(writes_its_constant, TCC_INPUT(float, x), TCC_OUTPUT(float, w),
-                y[i] = x[i] + 2 * w[i]; w[i] = 1;)
-
-TCC_KERNEL(prepare_double, 64)(TCC_INPUT(float, w), TCC_OUTPUT(float, packed)) {
-  packed[tcc_thread_x()] = 2 * w[tcc_thread_x()];
-}
-TCC_END_KERNEL(prepare_double)
-)";
-
-constexpr int64_t kBytes = 64 * 4;
-using Kind = GpuArgument::Kind;
 using Catch::Matchers::Contains;
-
-GpuKernel KernelOf(const std::string& name, uint32_t buffers) {
-  GpuLaunch launch{.symbol = name, .block = {64, 1, 1}};
-  for (uint32_t i = 0; i < buffers; ++i) launch.arguments.push_back({Kind::kBuffer, i});
-  return {.buffers = buffers, .launches = {launch}};
-}
-
-// An artefact of kernels, as a search builds them.
-Artefact ArtefactOf(std::vector<std::pair<std::string, GpuKernel>> kernels) {
-  const std::string text = kText;
-  GpuProgram program{.sm = kSm, .code = GpuCode::kCudaText, .images = {}, .kernels = {}};
-  program.images = {{.code = {text.begin(), text.end()}}};
-  Artefact artefact;
-  artefact.target = "sm_86";
-  artefact.device = "cuda";
-  for (auto& [name, kernel] : kernels) {
-    artefact.metadata.kernels.push_back({name, {}, 0});
-    program.kernels.push_back(std::move(kernel));
-  }
-  artefact.kernels = OwnBytes(GpuProgramBytes(program));
-  artefact.metadata.inputs = {StaticTensor("p0", kFloat32, {64}),
-                              StaticTensor("p1", kFloat32, {64})};
-  artefact.metadata.outputs = {StaticTensor("p2", kFloat32, {64})};
-  artefact.plan.buffers = {{.kind = BufferKind::kInput, .index = 0, .offset = 0, .bytes = kBytes},
-                           {.kind = BufferKind::kInput, .index = 1, .offset = 0, .bytes = kBytes},
-                           {.kind = BufferKind::kOutput, .index = 0, .offset = 0, .bytes = kBytes}};
-  return artefact;
-}
-
-Artefact Candidate(const std::string& name) {
-  Artefact artefact = ArtefactOf({{name, KernelOf(name, 3)}});
-  artefact.plan.body = {{PlanCall{0, {0, 1, 2}, {}}}};
-  return artefact;
-}
-
-Artefact WithSharedBytes(int64_t bytes) {
-  GpuKernel kernel = KernelOf("right", 3);
-  kernel.launches[0].dynamic_shared_bytes = bytes;
-  Artefact artefact = ArtefactOf({{"right", kernel}});
-  artefact.plan.body = {{PlanCall{0, {0, 1, 2}, {}}}};
-  return artefact;
-}
-
-Artefact WithWorkspace(int64_t bytes) {
-  GpuKernel kernel = KernelOf("right", 3);
-  kernel.workspace_bytes = {bytes};
-  Artefact artefact = ArtefactOf({{"right", kernel}});
-  artefact.plan.body = {{PlanCall{0, {0, 1, 2}, {}}}};
-  return artefact;
-}
-
-Artefact Prepared() {
-  Artefact artefact = ArtefactOf({{"prepare_double", KernelOf("prepare_double", 2)},
-                                  {"add_prepared", KernelOf("add_prepared", 3)}});
-  artefact.plan.arena_bytes = kBytes;
-  artefact.plan.buffers.push_back(
-      {.kind = BufferKind::kArena, .index = 0, .offset = 0, .bytes = kBytes});
-  artefact.plan.body = {{PlanCall{0, {1, 3}, {}}}, {PlanCall{1, {0, 3, 2}, {}}}};
-  return artefact;
-}
 
 // Limits with which an emulated device times a kernel: its times mean nothing.
 constexpr GpuTimingLimits kFew{.graph_seconds = 0,
@@ -130,26 +30,6 @@ TaskMessage TaskOf(const Artefact& reference, MeasurePolicy policy = MeasurePoli
           .artefact = ArtefactBytes(reference)};
 }
 
-// The emulated driver that is not told where each buffer ends, as a real one is not.
-std::shared_ptr<const Device> MakeUntold(const DeviceOptions& options) {
-  CudaDriver driver = emulator::EmulatedDriver();
-  driver.takes_notes = false;
-  return MakeCudaDevice(driver, options.ordinal);
-}
-std::shared_ptr<const Device> MakeTold(const DeviceOptions& options) {
-  return MakeCudaDevice(emulator::EmulatedDriver(), options.ordinal);
-}
-constexpr DeviceRow kUntold[] = {{"cuda", MakeUntold}};
-constexpr DeviceRow kTold[] = {{"cuda", MakeTold}};
-
-GpuTaskOptions OptionsFor(std::span<const DeviceRow> devices) {
-  auto context = CudaContext::Open(emulator::EmulatedDriver(), emulator::EmulatedOrdinal(kSm));
-  TCC_CHECK(context.ok()) << Message(context.status());
-  return {.context = *std::move(context),
-          .pool = std::make_shared<ThreadPool>(ThreadPoolOptions{.threads = 1}),
-          .devices = devices};
-}
-
 Measurement MeasureIn(GpuTask& task, const Artefact& artefact, double stop_beyond = 0) {
   return task.Measure({.id = 7, .stop_beyond = stop_beyond, .artefact = ArtefactBytes(artefact)});
 }
@@ -162,7 +42,7 @@ constexpr MeasurePolicy kGpuPolicies[] = {MeasurePolicy::kWarm, MeasurePolicy::k
 TEST_CASE("right kernels of a GPU are timed, whatever the policy",
           "[codegen_cuda][measure][gpu_task]") {
   for (MeasurePolicy policy : kGpuPolicies) {
-    GpuTask task(TaskOf(Candidate("right"), policy), OptionsFor(kTold));
+    GpuTask task(TaskOf(Candidate("right"), policy), OptionsFor(ToldDevices()));
     Measurement opened = task.Open();
     INFO(opened.message);
     REQUIRE(opened.status == MeasureStatus::kOk);
@@ -198,7 +78,7 @@ TEST_CASE("wrong kernels of a GPU are told from right ones, and the next one is 
       {WithWorkspace(int64_t{1} << 50), MeasureStatus::kOutOfMemory, "memory"},
       {Candidate("is_missing"), MeasureStatus::kLaunchFailed, "is_missing"},
   };
-  GpuTask task(TaskOf(Candidate("right")), OptionsFor(kUntold));
+  GpuTask task(TaskOf(Candidate("right")), OptionsFor(UntoldDevices()));
   REQUIRE(task.Open().status == MeasureStatus::kOk);
   for (const Row& row : rows) {
     INFO(row.message);
@@ -216,7 +96,7 @@ TEST_CASE("wrong kernels of a GPU are told from right ones, and the next one is 
 
 TEST_CASE("a kernel that takes longer than is asked for is right and not timed on a GPU",
           "[codegen_cuda][measure][gpu_task]") {
-  GpuTask task(TaskOf(Candidate("right")), OptionsFor(kTold));
+  GpuTask task(TaskOf(Candidate("right")), OptionsFor(ToldDevices()));
   REQUIRE(task.Open().status == MeasureStatus::kOk);
   // The emulator's clock is the host's: no kernel there ends within the slack.
   Measurement slow = MeasureIn(task, Candidate("right"), 1e-12);
@@ -227,7 +107,7 @@ TEST_CASE("a kernel that takes longer than is asked for is right and not timed o
 
 TEST_CASE("a kernel that reads far beyond its operands breaks the context, which the task tells",
           "[codegen_cuda][measure][gpu_task]") {
-  GpuTask task(TaskOf(Candidate("right")), OptionsFor(kTold));
+  GpuTask task(TaskOf(Candidate("right")), OptionsFor(ToldDevices()));
   REQUIRE(task.Open().status == MeasureStatus::kOk);
   CHECK(task.end() == MeasureStatus::kOk);
   Measurement fault = MeasureIn(task, Candidate("reads_far_beyond"));
@@ -247,7 +127,7 @@ TEST_CASE("a policy decides which operands of a GPU's kernel are copied",
                       {MeasurePolicy::kRotateWeightsL2, 2},
                       {MeasurePolicy::kRotateL2, 6}};
   for (const Row& row : rows) {
-    GpuTask task(TaskOf(Candidate("right"), row.policy), OptionsFor(kTold));
+    GpuTask task(TaskOf(Candidate("right"), row.policy), OptionsFor(ToldDevices()));
     REQUIRE(task.Open().status == MeasureStatus::kOk);
     emulator::RecordDriverCalls();
     REQUIRE(MeasureIn(task, Candidate("right")).status == MeasureStatus::kOk);
@@ -255,7 +135,7 @@ TEST_CASE("a policy decides which operands of a GPU's kernel are copied",
     CHECK(std::ranges::count(emulator::RecordedDriverCalls(), "cuMemcpyDtoDAsync_v2") ==
           row.copies);
   }
-  GpuTask host(TaskOf(Candidate("right"), MeasurePolicy::kInPlace), OptionsFor(kTold));
+  GpuTask host(TaskOf(Candidate("right"), MeasurePolicy::kInPlace), OptionsFor(ToldDevices()));
   CHECK_THAT(host.Open().message, Contains("'in-place'"));
 }
 
@@ -263,7 +143,7 @@ TEST_CASE("every driver call of a measurement may fail with every error, and sti
           "[codegen_cuda][measure][gpu_task]") {
   emulator::RecordDriverCalls();
   {
-    GpuTask task(TaskOf(Candidate("right"), MeasurePolicy::kRotateL2), OptionsFor(kTold));
+    GpuTask task(TaskOf(Candidate("right"), MeasurePolicy::kRotateL2), OptionsFor(ToldDevices()));
     REQUIRE(task.Open().status == MeasureStatus::kOk);
   }
   const auto calls = static_cast<int64_t>(emulator::RecordedDriverCalls().size());
@@ -280,7 +160,7 @@ TEST_CASE("every driver call of a measurement may fail with every error, and sti
         GpuTask task(TaskOf(Candidate("right"), MeasurePolicy::kRotateL2),
                      {.context = *std::move(context),
                       .pool = std::make_shared<ThreadPool>(ThreadPoolOptions{.threads = 1}),
-                      .devices = kTold});
+                      .devices = ToldDevices()});
         Measurement opened = task.Open();
         if (opened.status == MeasureStatus::kOk) opened = MeasureIn(task, Candidate("right"));
         if (sticky && opened.status != MeasureStatus::kOk) {
@@ -296,66 +176,6 @@ TEST_CASE("every driver call of a measurement may fail with every error, and sti
     }
   }
 }
-
-namespace {
-
-// A worker in a forked child, over the emulated driver as a library.
-class GpuWorker {
- public:
-  explicit GpuWorker(const HelloMessage& hello, const char* driver = TCC_EMULATED_CUDA,
-                     const std::string& fault = "") {
-    child_ = fork();
-    TCC_CHECK(child_ >= 0);
-    if (child_ == 0) {
-      sockets_.CloseEnd(0);
-      for (int number : {SIGSEGV, SIGABRT, SIGTERM}) std::signal(number, SIG_DFL);
-      TCC_CHECK(freopen("/dev/null", "w", stderr) != nullptr);
-      alarm(60);
-      setenv("TCC_CUDA_DRIVER", driver, 1);
-      setenv("TCC_EMULATED_FAULT", fault.c_str(), 1);
-      unsetenv("TCC_EMULATED_SM");
-      _exit(ServeMeasurements(sockets_.end(1)));
-    }
-    sockets_.CloseEnd(1);
-    Send(FrameKind::kHello, Encode(hello));
-  }
-  GpuWorker(const GpuWorker&) = delete;
-  GpuWorker& operator=(const GpuWorker&) = delete;
-  ~GpuWorker() {
-    if (child_ <= 0) return;
-    kill(child_, SIGKILL);
-    ExitCode();
-  }
-
-  void Send(FrameKind kind, const std::vector<uint8_t>& payload) {
-    WriteFrame(sockets_.end(0), kind, payload).IgnoreError();
-  }
-  StatusOr<MeasureFrame> Read() { return ReadFrame(sockets_.end(0), In(std::chrono::seconds(60))); }
-  // Waits for the worker's end; -1: it was killed.
-  int ExitCode() {
-    int status = 0;
-    waitpid(std::exchange(child_, 0), &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  }
-  Measurement Measure(const Artefact& artefact) {
-    Send(FrameKind::kMeasure, Encode(MeasureMessage{.id = 1, .artefact = ArtefactBytes(artefact)}));
-    StatusOr<MeasureFrame> frame = Read();
-    TCC_CHECK(frame.ok()) << Message(frame.status());
-    return DecodeMeasured(frame->payload).value().measurement;
-  }
-
- private:
-  SocketPair sockets_;
-  pid_t child_ = 0;
-};
-
-HelloMessage CudaHello() {
-  return {.threads = 1,
-          .device = "cuda",
-          .ordinal = static_cast<uint32_t>(emulator::EmulatedOrdinal(kSm))};
-}
-
-}  // namespace
 
 TEST_CASE("a worker on a GPU describes it, measures, tells of a fault and ends",
           "[codegen_cuda][measure][gpu_task]") {
@@ -385,7 +205,7 @@ TEST_CASE("a worker tells of a kernel that does not end, and ends without waitin
           "[codegen_cuda][measure][gpu_task]") {
   emulator::RecordDriverCalls();
   {
-    GpuTask task(TaskOf(Candidate("right")), OptionsFor(kTold));
+    GpuTask task(TaskOf(Candidate("right")), OptionsFor(ToldDevices()));
     REQUIRE(task.Open().status == MeasureStatus::kOk);
   }
   const auto queries = std::ranges::count(emulator::RecordedDriverCalls(), "cuEventQuery");
@@ -411,7 +231,7 @@ TEST_CASE("a sticky error at any call of a candidate's measurement ends the work
                            "cuMemcpyDtoHAsync_v2", "cuEventRecord"}) {
     emulator::RecordDriverCalls();
     {
-      GpuTask task(TaskOf(Candidate("right")), OptionsFor(kTold));
+      GpuTask task(TaskOf(Candidate("right")), OptionsFor(ToldDevices()));
       REQUIRE(task.Open().status == MeasureStatus::kOk);
     }
     const auto before = std::ranges::count(emulator::RecordedDriverCalls(), call);
