@@ -49,17 +49,22 @@ uint64_t MemoryForWorker() {
 // with a warning, where it does not run there and is not needed.
 StatusOr<std::unique_ptr<NetworkMeasurer>> MakeNetwork(TunableNetwork& network,
                                                        const TuneGraphOptions& options,
+                                                       const HelloMessage& hello,
                                                        MeasurePolicy policy,
                                                        const StatusOr<TemporaryFolder>& folder) {
   std::string file = folder.ok() ? *folder / "network.tcc" : "";
   Status written = folder.ok() ? WriteArtefact(network.skeleton, file) : folder.status();
+  const bool is_straight = IsStraight(network.skeleton.plan.body);
   network.skeleton = {};
   StatusOr<std::unique_ptr<NetworkMeasurer>> made =
       written.ok() ? MakeLocalNetwork({file, network.task_of_kernel}, network.workloads,
-                                      {.threads = options.threads,
-                                       .log = options.worker_log,
-                                       .address_space_bytes = MemoryForWorker()})
+                                      {.hello = hello, .log = options.worker_log})
                    : written;
+  if (made.ok() && !(*made)->TimesTasks() && !is_straight && options.compile.warn) {
+    options.compile.warn(
+        "the network has loops or branches: at the end it is timed run by run, waits of the host "
+        "included");
+  }
   if (made.ok() || policy == MeasurePolicy::kInPlace) return made;
   if (options.compile.warn) {
     options.compile.warn("the winners are not compared inside the network: " +
@@ -126,9 +131,8 @@ class NetworkTuning {
                                 .stop = options_.compile.stop}));
     TCC_ASSIGN_OR_RETURN(MeasuredDevice device, Device(ready, options_.policy));
     StatusOr<TemporaryFolder> folder = TemporaryFolder::Make("the network that is tuned");
-    if (!ready.gpu) {
-      TCC_ASSIGN_OR_RETURN(in_place_, MakeNetwork(network_, options_, device.policy, folder));
-    }
+    TCC_ASSIGN_OR_RETURN(in_place_,
+                         MakeNetwork(network_, options_, measurer_.hello, device.policy, folder));
     Stopwatch stopwatch;
     StatusOr<TuneResult> result = RunBy(device, *std::move(runner));
     // A network with a kernel that cannot run cannot run either; then kernels are timed by
@@ -184,7 +188,7 @@ class NetworkTuning {
   Database& database_;
   LocalMeasurerOptions measurer_;
   TuneOptions tune_;
-  std::unique_ptr<NetworkMeasurer> in_place_;  // null: none on GPUs, or it does not run
+  std::unique_ptr<NetworkMeasurer> in_place_;  // null: it does not run
   int64_t trials_ = 0, earlier_ = 0;
 };
 

@@ -18,10 +18,6 @@
 namespace tcc {
 namespace {
 
-// A record replaces what is compiled without a search if it takes less than this part of its time:
-// repeated measurements differ by up to 2 %.
-constexpr double kMinGain = 0.98;
-
 int64_t MicrosecondsSince1970() {
   auto now = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::microseconds>(now).count();

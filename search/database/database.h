@@ -40,6 +40,10 @@ struct StoredTrial {
   std::string searcher = {};  // "constructed": the candidate that is compiled without a search
 };
 
+// A searcher's candidate replaces the constructed one if it takes less than this part of its time:
+// repeated measurements differ by up to 2 %.
+inline constexpr double kMinGain = 0.98;
+
 // A candidate that a process was building when it ended.
 struct Suspect {
   StoredTrial candidate;  // without a measurement

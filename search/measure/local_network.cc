@@ -12,10 +12,6 @@ namespace {
 
 constexpr size_t kSlots = 2;
 
-bool IsLost(const Status& status) {
-  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
-}
-
 class LocalNetwork : public NetworkMeasurer {
  public:
   LocalNetwork(const NetworkMessage& network, std::vector<size_t> task_of_kernel, size_t tasks,
@@ -28,11 +24,13 @@ class LocalNetwork : public NetworkMeasurer {
   Status Start();
   Status Bind(size_t task, size_t slot, const std::vector<uint8_t>& artefact) override;
   StatusOr<NetworkTiming> Run(std::span<const size_t> slots, int runs) override;
+  bool TimesTasks() const override { return options_.hello.device == "cpu"; }
 
  private:
   StatusOr<MeasureFrame> Ask(FrameKind kind, std::span<const uint8_t> payload, double seconds);
   Status BindInWorker(size_t task, size_t slot);
   Status Restart();
+  NetworkTiming TimingOf(const RanMessage& ran) const;
   double DeadlineSeconds(int runs) const;
 
   const LocalNetworkOptions options_;
@@ -44,22 +42,31 @@ class LocalNetwork : public NetworkMeasurer {
   std::vector<std::array<std::vector<uint8_t>, kSlots>> bound_;
 };
 
-// Sends a frame and waits for the answer. Aborted: the worker says that it failed.
+// Sends a frame and waits for the answer. Aborted: the worker says that it failed. Unavailable: it
+// ended or had to, and the message says how.
 StatusOr<MeasureFrame> LocalNetwork::Ask(FrameKind kind, std::span<const uint8_t> payload,
                                          double seconds) {
   TCC_CHECK(worker_ != nullptr) << "the network's worker could not be started again";
-  TCC_RETURN_IF_ERROR(worker_->Send(kind, payload, seconds));
-  TCC_ASSIGN_OR_RETURN(MeasureFrame answer, worker_->Receive(seconds));
-  if (answer.kind != FrameKind::kFailed) return answer;
-  TCC_ASSIGN_OR_RETURN(FailedMessage failed, DecodeFailed(answer.payload));
+  Status sent = worker_->Send(kind, payload, seconds);
+  StatusOr<MeasureFrame> answer = sent.ok() ? worker_->Receive(seconds) : sent;
+  if (absl::IsUnavailable(answer.status())) {
+    return Missing("the worker that ran the network {}", worker_->End(kCrashSeconds));
+  }
+  if (absl::IsDeadlineExceeded(answer.status())) {
+    worker_->End(0);
+    return Missing("the worker that ran the network gave no answer within {:.3g} s", seconds);
+  }
+  if (!answer.ok() || answer->kind != FrameKind::kFailed) return answer;
+  TCC_ASSIGN_OR_RETURN(FailedMessage failed, DecodeFailed(answer->payload));
+  if (failed.ends) {
+    return Missing("the worker that ran the network {}: {}", worker_->End(kCrashSeconds),
+                   failed.message);
+  }
   return absl::AbortedError("the network in the worker: " + failed.message);
 }
 
 Status LocalNetwork::Start() {
-  WorkerOptions worker{.program = options_.worker,
-                       .log = options_.log,
-                       .hello = {.threads = static_cast<uint32_t>(options_.threads),
-                                 .address_space_bytes = options_.address_space_bytes}};
+  WorkerOptions worker{.program = options_.worker, .log = options_.log, .hello = options_.hello};
   if (worker.program.empty()) {
     TCC_ASSIGN_OR_RETURN(worker.program, FindWorker());
   }
@@ -83,7 +90,7 @@ Status LocalNetwork::Bind(size_t task, size_t slot, const std::vector<uint8_t>& 
   TCC_CHECK(task < bound_.size() && slot < kSlots) << task << " " << slot;
   bound_[task][slot] = artefact;
   Status bound = BindInWorker(task, slot);
-  if (IsLost(bound)) return Restart();
+  if (absl::IsUnavailable(bound)) return Restart();
   // The slot is empty, and a run with it fails.
   return absl::IsAborted(bound) ? OkStatus() : bound;
 }
@@ -113,23 +120,26 @@ StatusOr<NetworkTiming> LocalNetwork::Run(std::span<const size_t> slots, int run
   TCC_CHECK(slots.size() == bound_.size()) << slots.size();
   RunNetworkMessage message{.slots = {}, .runs = static_cast<uint32_t>(runs)};
   for (size_t task : task_of_kernel_) message.slots.push_back(static_cast<uint8_t>(slots[task]));
-  const double deadline = DeadlineSeconds(runs);
-  StatusOr<MeasureFrame> answer = Ask(FrameKind::kRunNetwork, Encode(message), deadline);
-  if (IsLost(answer.status())) {
-    bool gone = absl::IsUnavailable(answer.status());
-    std::string end = worker_->End(gone ? kCrashSeconds : 0);
-    if (!gone) end = fmt::format("gave no answer within {:.3g} s", deadline);
+  StatusOr<MeasureFrame> answer =
+      Ask(FrameKind::kRunNetwork, Encode(message), DeadlineSeconds(runs));
+  if (absl::IsUnavailable(answer.status())) {
     TCC_RETURN_IF_ERROR(Restart());
-    return absl::AbortedError("the worker that ran the network " + end);
+    return absl::AbortedError(Message(answer.status()));
   }
   if (!answer.ok()) return answer.status();
   TCC_ASSIGN_OR_RETURN(RanMessage ran, DecodeRan(answer->payload));
-  if (ran.kernel_seconds.size() != task_of_kernel_.size()) {
+  const size_t expected = TimesTasks() ? task_of_kernel_.size() : 0;
+  if (ran.kernel_seconds.size() != expected) {
     return InvalidInput("times of {} kernels came; expected {}", ran.kernel_seconds.size(),
-                        task_of_kernel_.size());
+                        expected);
   }
   slowest_ = std::max(slowest_, ran.seconds);
+  return TimingOf(ran);
+}
+
+NetworkTiming LocalNetwork::TimingOf(const RanMessage& ran) const {
   NetworkTiming timing{.seconds = ran.seconds, .task_seconds = {}};
+  if (!TimesTasks()) return timing;
   timing.task_seconds.resize(bound_.size(), 0);
   for (size_t kernel = 0; kernel < task_of_kernel_.size(); ++kernel) {
     timing.task_seconds[task_of_kernel_[kernel]] += ran.kernel_seconds[kernel];

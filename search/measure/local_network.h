@@ -12,11 +12,10 @@
 namespace tcc {
 
 struct LocalNetworkOptions {
-  std::string worker = {};           // the path of tcc-worker; "": FindWorker()
-  int threads = 1;                   // for the kernels
-  uint64_t seed = 0;                 // the seed of the network's inputs
-  std::string log = {};              // a file that workers' messages are appended to; "": dropped
-  uint64_t address_space_bytes = 0;  // the worker's limit; 0: none
+  std::string worker = {};  // the path of tcc-worker; "": FindWorker()
+  HelloMessage hello = {};  // the device, the threads for kernels and the limits of a worker
+  uint64_t seed = 0;        // the seed of the network's inputs
+  std::string log = {};     // a file that workers' messages are appended to; "": dropped
   // The times that a network may take to load, and to run once.
   double open_seconds = 300;
   double run_seconds = 300;
@@ -31,7 +30,8 @@ struct NetworkParts {
 // Returns the roles of the parameters of the workload's functions.
 std::vector<OperandRole> RolesOf(const Workload& workload);
 
-// Returns a measurer that runs the network in its own tcc-worker process. Unavailable: no worker
+// Returns a measurer that runs the network in its own tcc-worker process. On a GPU it times the
+// network alone (NetworkMeasurer::TimesTasks). Unavailable: no worker
 // can be started. Internal: the skeleton does not load.
 StatusOr<std::unique_ptr<NetworkMeasurer>> MakeLocalNetwork(const NetworkParts& parts,
                                                             std::span<const Workload> workloads,

@@ -46,10 +46,10 @@ class Measurer {
   virtual StatusOr<std::optional<MeasureReport>> Take() = 0;
 };
 
-// The seconds of a run of a network, the least of several.
+// The seconds of a run of a network: the least of several, the mean of those in a row on a GPU.
 struct NetworkTiming {
   double seconds = 0;                // the whole run
-  std::vector<double> task_seconds;  // by task, all of its calls together
+  std::vector<double> task_seconds;  // by task, all of its calls together; empty: not TimesTasks
 };
 
 // A measurer that times candidates of all tasks inside the network: on its operands, with the
@@ -65,6 +65,9 @@ class NetworkMeasurer {
   // candidate failed, or the candidates ended the worker; a new worker then has the same candidates
   // in its slots. Any other error: measuring in this network cannot go on.
   virtual StatusOr<NetworkTiming> Run(std::span<const size_t> slots, int runs) = 0;
+
+  // Returns whether a timing has the seconds of each task.
+  virtual bool TimesTasks() const { return true; }
 };
 
 }  // namespace tcc

@@ -158,4 +158,10 @@ Status TuneInPlace(TuneSession& session, NetworkMeasurer& network);
 // If the whole network is no faster, all tasks keep the constructed ones. Records the result.
 Status CompareInPlace(TuneSession& session, NetworkMeasurer& network);
 
+// Ends a search whose network is only timed as a whole: the network with the best known candidate
+// of each task beside the one with all constructed candidates. If it is not faster by 1 %, halves
+// of them are tried, until the budget of time is spent; tasks without a gain keep the constructed
+// ones. Records the result.
+Status CompareWhole(TuneSession& session, NetworkMeasurer& network);
+
 }  // namespace tcc

@@ -32,7 +32,8 @@ BuildFunction BuildWith(const BuildOptions& options) {
 StatusOr<TuneResult> Tune(std::span<const Workload> workloads, const TuneOptions& options,
                           const Environment& environment, const TuneTools& tools,
                           Database& database) {
-  TCC_CHECK(!options.in_place || tools.network) << "there is no network to measure in";
+  TCC_CHECK(!options.in_place || (tools.network && tools.network->TimesTasks()))
+      << "there is no network to measure in";
   TuneSession session(options, tools, database);
   session.result().policy = environment.policy;
   TCC_RETURN_IF_ERROR(session.Begin(workloads, environment));
@@ -45,7 +46,8 @@ StatusOr<TuneResult> Tune(std::span<const Workload> workloads, const TuneOptions
     TCC_RETURN_IF_ERROR(TuneByTurns(session));
   }
   if (tools.network && all_run.ok() && !session.IsStopped()) {
-    TCC_RETURN_IF_ERROR(CompareInPlace(session, *tools.network));
+    auto compare = tools.network->TimesTasks() ? CompareInPlace : CompareWhole;
+    TCC_RETURN_IF_ERROR(compare(session, *tools.network));
   }
   return session.Take(workloads);
 }

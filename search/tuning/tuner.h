@@ -57,7 +57,8 @@ struct TaskResult {
   std::string problem;
   bool settled = false;  // ended early: no more gain was expected (TaskTuner::IsSettled)
   // From the comparison in place: the ratio of the winner's seconds to the constructed candidate's,
-  // and the winner's searcher; 0 and "": there was none.
+  // and the winner's searcher; 0 and "": there was none. Where the network is timed as a whole,
+  // only a task that falls back to its constructed candidate has them.
   double in_place_ratio = 0;
   std::string winner;
   double flops = 0;                    // per call
@@ -85,8 +86,8 @@ struct TuneResult {
   TunePhases phases;
   std::string policy;  // the environment's policy of timing candidates
   std::string device;  // the environment's
-  // From the comparison in place: the seconds of a run of the network with all constructed
-  // candidates, and with the winners; 0: there was none.
+  // From the comparison in the network: the seconds of a run with all constructed candidates, and
+  // with the winners; 0: there was none.
   double network_constructed_seconds = 0;
   double network_best_seconds = 0;
 };
@@ -110,8 +111,8 @@ struct TuneTools {
 // Measures candidates of all workloads until a budget ends or a stop is requested, and records each
 // before the next batch of its task is proposed; a stop drops the current batch. Candidates that
 // the database knows in the environment are not measured again. At the end the winners are compared
-// in place, unless a stop was requested. Error: the database's; the measurer's if it cannot go on;
-// an unknown searcher.
+// in the network, unless a stop was requested. Error: the database's; the measurer's if it cannot
+// go on; an unknown searcher.
 StatusOr<TuneResult> Tune(std::span<const Workload> workloads, const TuneOptions& options,
                           const Environment& environment, const TuneTools& tools,
                           Database& database);

@@ -58,12 +58,14 @@ class GpuTune(CommandTest):
         before = self.count()
         self.tune("--trials", "1", "--searcher", "auto", "--policy", "warm")
         self.assertGreater(self.count(), before)
-        constructed = self.rows("SELECT count(*) FROM measurement WHERE searcher = 'constructed'")
+        constructed = self.rows("SELECT count(*) FROM measurement WHERE searcher = 'constructed' "
+                                "AND series = 0")
         tasks = self.rows("SELECT count(*) FROM workload")
         self.assertEqual(constructed, tasks)
 
         # Records that are faster than any kernel are taken, without a device.
-        self.change("UPDATE measurement SET seconds = 1e-12 WHERE status = 'ok' AND "
+        self.change("DELETE FROM measurement WHERE series = 1",
+                    "UPDATE measurement SET seconds = 1e-12 WHERE status = 'ok' AND "
                     "searcher != 'constructed'")
         if not self.has_nvrtc():
             self.skipTest("no NVRTC")
@@ -72,6 +74,27 @@ class GpuTune(CommandTest):
         self.assertEqual(tuned, self.compile("2.tcc", "--threads", "1"))
         self.assertEqual(tuned, self.compile("3.tcc", "--threads", "2", **self.emulated))
         self.call("check", self.model, self.folder / "1.tcc", "--emulate")
+
+    def test_the_winners_are_compared_inside_the_network_as_a_whole(self):
+        self.tune("--trials", "24", "--searcher", "random")
+        # Records that are faster than any kernel are winners to compare.
+        self.change("UPDATE measurement SET seconds = 1e-12 WHERE status = 'ok' AND "
+                    "searcher != 'constructed'")
+        run = self.folder / "run"
+        said = self.tune("--trials", "1", "--searcher", "random", "--run", run)
+        self.assertNotIn("not compared in the network", self.error)
+        self.assertIn("in the network: constructed ", said)
+        result = json.loads((run / "run.json").read_text())
+        self.assertGreater(result["network"]["constructed_seconds"], 0)
+        self.assertGreater(result["network"]["best_seconds"], 0)
+        self.assertLessEqual(result["network"]["best_seconds"],
+                             result["network"]["constructed_seconds"])
+        # What fell back has a comparison that its constructed candidate won, others have none.
+        compared = self.rows("SELECT DISTINCT searcher FROM measurement WHERE series = 1")
+        fallen = sum(task["winner"] == "constructed" for task in result["tasks"])
+        self.assertEqual(compared, [("constructed",)] if fallen else [])
+        count, = self.rows("SELECT count(*) FROM measurement WHERE series = 1")
+        self.assertEqual(count[0], fallen)
 
     def test_records_of_two_gpus_are_told_apart_by_a_part_of_the_name(self):
         self.tune("--trials", "8", "--searcher", "random")

@@ -27,6 +27,7 @@ struct FakeNetworkOptions {
   // Artefacts that end the worker, in their first `endings` Runs.
   std::function<bool(const std::string& artefact)> ends = {};
   size_t endings = std::numeric_limits<size_t>::max();
+  bool whole = false;  // timings have no seconds of tasks
 };
 
 struct FakeBind {
@@ -42,6 +43,7 @@ class FakeNetwork final : public NetworkMeasurer {
 
   Status Bind(size_t task, size_t slot, const std::vector<uint8_t>& artefact) override;
   StatusOr<NetworkTiming> Run(std::span<const size_t> slots, int runs) override;
+  bool TimesTasks() const override { return !options_.whole; }
 
   const std::vector<FakeBind>& binds() const { return binds_; }
   // How often each artefact was bound.
