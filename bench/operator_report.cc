@@ -14,6 +14,10 @@ Json OptionalJson(const std::optional<double>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
+std::string OptionalText(const std::optional<double>& value) {
+  return value ? fmt::format("{:.2f}", *value) : "";
+}
+
 // Returns the rate in GFLOP/s if arithmetic limits the work, else in GB/s.
 std::string RateText(const OperatorResult& result) {
   if (result.flops == 0) return "-";
@@ -59,20 +63,20 @@ std::string ProgressLine(const OperatorResult& result) {
 
 std::string MarkdownTable(const std::vector<OperatorResult>& results) {
   std::string text =
-      "| operator | numeric | us | warm us | rate | of ceiling | ceiling | error / (eps M) | peer "
-      "| us | ratio | its error | its numeric | its algorithm |\n"
-      "|---|---|---:|---:|---:|---:|---|---:|---|---:|---:|---:|---|---|\n";
+      "| operator | numeric | us | warm us | predicted us | rate | of ceiling | ceiling | error / "
+      "(eps M) | peer | us | ratio | its error | its numeric | its algorithm |\n"
+      "|---|---|---:|---:|---:|---:|---:|---|---:|---|---:|---:|---:|---|---|\n";
   for (const OperatorResult& result : results) {
     if (!result.failure.empty()) {
-      text += fmt::format("| {} | failed: {} |  |  |  |  |  |  |  |  |  |  |  |  |\n", result.name,
-                          result.failure);
+      text += fmt::format("| {} | failed: {} |  |  |  |  |  |  |  |  |  |  |  |  |  |\n",
+                          result.name, result.failure);
       continue;
     }
-    std::string warm =
-        result.warm_microseconds ? fmt::format("{:.2f}", *result.warm_microseconds) : "";
-    std::string ours = fmt::format("| {} | {} | {:.2f} | {} | {} | {} | {} | {} |", result.name,
-                                   result.numeric, result.microseconds, warm, RateText(result),
-                                   PercentText(result), result.ceiling, ErrorText(result.error));
+    std::string ours =
+        fmt::format("| {} | {} | {:.2f} | {} | {} | {} | {} | {} | {} |", result.name,
+                    result.numeric, result.microseconds, OptionalText(result.warm_microseconds),
+                    OptionalText(result.predicted_microseconds), RateText(result),
+                    PercentText(result), result.ceiling, ErrorText(result.error));
     if (result.peers.empty()) text += ours + "  |  |  |  |  |  |\n";
     for (const PeerTime& peer : result.peers) {
       text += ours + fmt::format(" {} | {:.2f} | {:.2f} | {} | {} | {} |\n", peer.peer,
@@ -95,6 +99,7 @@ std::string JsonText(const std::vector<OperatorResult>& results) {
                 {"compile_s", result.compile_seconds},
                 {"ours_us", result.microseconds},
                 {"ours_warm_us", OptionalJson(result.warm_microseconds)},
+                {"predicted_us", OptionalJson(result.predicted_microseconds)},
                 {"numeric", result.numeric},
                 {"error", result.error},
                 {"percent_of_peak", OptionalJson(result.PercentOfCeiling())},

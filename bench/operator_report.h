@@ -25,8 +25,9 @@ struct OperatorResult {
   std::string failure;      // what went wrong; nothing below counts then
   size_t kernels = 0;
   double compile_seconds = 0;
-  double microseconds = 0;                  // with caches cold
-  std::optional<double> warm_microseconds;  // where that was measured
+  double microseconds = 0;                       // with caches cold
+  std::optional<double> warm_microseconds;       // where that was measured
+  std::optional<double> predicted_microseconds;  // by the prior, for `microseconds`
   double error = 0;
   std::string numeric = "strict";
   // The time that the work would take at the peak of the mode's instructions or at the copy

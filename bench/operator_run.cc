@@ -3,11 +3,14 @@
 #include <absl/strings/str_split.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
+#include "autodiff_features/features/sketch_formulas.h"
 #include "bench/operator/operator.h"
 #include "compiler/check/random_inputs.h"
 #include "compiler/compile_graph.h"
+#include "compiler/kernels.h"
 #include "support/random.h"
 #include "support/stopwatch.h"
 
@@ -40,6 +43,40 @@ NumericMode RoundsIn(const Metadata& metadata, NumericMode mode) {
   return rounded.empty() || rounded == "0" ? NumericMode::kStrict : mode;
 }
 
+// Returns the seconds that the target's prior expects of a kernel. Error: formulas do not describe
+// it.
+StatusOr<double> PredictedSeconds(const KernelStages& kernel, const OperatorOptions& options,
+                                  const RunSettings& settings) {
+  const Target& target = options.target;
+  SymbolicProgram program{.fn = kernel.scheduled, .constraints = {}, .trace = {}};
+  TCC_ASSIGN_OR_RETURN(SketchFormulas formulas,
+                       target.kind == TargetKind::kGpu
+                           ? SketchFormulas::CreateForGpu(program, target, options.gpu, settings)
+                           : SketchFormulas::Create(program, target, ProfileOf(target), settings));
+  const Point no_sizes;
+  return std::exp(formulas.LnSecondsAt({&no_sizes, 1})[0]);
+}
+
+// Returns the sum over all calls of kernels; nullopt if a kernel has no prediction. A GPU's caches
+// are cold, except for what one kernel leaves to the next; a CPU's are warm.
+std::optional<double> PredictedSeconds(const KernelSet& set, const OperatorOptions& options) {
+  bool cold = options.target.kind == TargetKind::kGpu;
+  RunSettings settings{.threads = options.threads,
+                       .cold_weights = cold,
+                       .cold_activations = cold && set.tasks.size() == 1};
+  double sum = 0;
+  std::vector<double> of_kernel;
+  for (const KernelStages& kernel : set.kernels) {
+    StatusOr<double> seconds = PredictedSeconds(kernel, options, settings);
+    if (!seconds.ok()) return std::nullopt;
+    of_kernel.push_back(*seconds);
+  }
+  for (size_t t = 0; t < set.tasks.size(); ++t) {
+    sum += set.runs_of_task[t] * of_kernel[set.kernel_of_task[t]];
+  }
+  return sum;
+}
+
 }  // namespace
 
 bool OperatorOptions::Wants(std::string_view peer) const {
@@ -57,8 +94,14 @@ StatusOr<CompiledOperator> CompileOperator(const BenchOperator& op,
   compile.numeric = options.numeric;
   compile.gpu_code = options.code;
   compile.warn = [&](const std::string& message) { compiled.warnings.push_back(message); };
+  double predicting = 0;
+  compile.watch = [&](const KernelSet& kernels) {
+    Stopwatch watch;
+    compiled.predicted_seconds = PredictedSeconds(kernels, options);
+    predicting = watch.Seconds();
+  };
   TCC_ASSIGN_OR_RETURN(compiled.artefact, CompileGraph(std::move(graph), compile));
-  compiled.seconds = stopwatch.Seconds();
+  compiled.seconds = stopwatch.Seconds() - predicting;
   const Metadata& metadata = compiled.artefact.metadata;
   compiled.numeric = RoundsIn(metadata, options.numeric);
   if (std::holds_alternative<NetworkOp>(op.kind)) {
@@ -85,6 +128,7 @@ OperatorResult ResultOf(const CompiledOperator& compiled, const OperatorOptions&
   if (work.flops == 0) AddFlopsOfKernels(compiled, result);
   result.kernels = compiled.artefact.metadata.kernels.size();
   result.compile_seconds = compiled.seconds;
+  if (compiled.predicted_seconds) result.predicted_microseconds = *compiled.predicted_seconds * 1e6;
   return result;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,12 +11,14 @@
 #include "bench/operator/operator.h"
 #include "bench/operator_report.h"
 #include "runtime/executor/module.h"
+#include "support/device_profile.h"
 #include "support/numeric_mode.h"
 
 namespace tcc {
 
 struct OperatorOptions {
   Target target;
+  GpuProfile gpu;  // GPU targets: what times are predicted for
   NumericMode numeric = NumericMode::kStrict;
   GpuCode code = GpuCode::kCubin;
   int compile_threads = 1;
@@ -34,8 +37,9 @@ struct CompiledOperator {
   // The mode in which it computes: strict if there was nothing to round.
   NumericMode numeric = NumericMode::kStrict;
   std::vector<Tensor> constants, inputs;
-  double seconds = 0;                 // of compiling
-  std::vector<std::string> warnings;  // of the compiler
+  double seconds = 0;                       // of compiling
+  std::optional<double> predicted_seconds;  // of a run
+  std::vector<std::string> warnings;        // of the compiler
 };
 
 // Compiles an operator. Inputs are uniform in [-1, 1]; those of networks are RandomInputs.

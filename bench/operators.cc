@@ -39,6 +39,7 @@ class SuiteRun {
   SuiteRun(const OperatorSuiteOptions& options, Target target, NumericMode numeric)
       : options_(options), target_(std::move(target)) {
     each_.target = target_;
+    each_.gpu = GpuProfileOf(target_.sm);
     each_.numeric = numeric;
     each_.code = options_.text ? GpuCode::kCudaText : GpuCode::kCubin;
     each_.compile_threads = UsableCpus();
@@ -54,8 +55,10 @@ class SuiteRun {
     if (target_.kind != TargetKind::kGpu) return OkStatus();
     TCC_ASSIGN_OR_RETURN(ceiling_, CalibrateGpu(Calibration()));
     TCC_ASSIGN_OR_RETURN(bench_, GpuBench::Open());
-    fmt::print(stderr, "{}: {:.0f} GFLOP/s, {:.0f} GB/s\n", Describe(bench_->device()),
-               ceiling_.fma_gflops, ceiling_.copy_gbytes);
+    const CudaDeviceInfo& device = bench_->device();
+    each_.gpu = GpuProfileOf({device.sm, device.name, device.multiprocessors, device.l2_bytes});
+    fmt::print(stderr, "{}: {:.0f} GFLOP/s, {:.0f} GB/s\n", Describe(device), ceiling_.fma_gflops,
+               ceiling_.copy_gbytes);
     if (each_.numeric != NumericMode::kStrict) {
       Ceiling ceiling = CeilingOf(each_.numeric);
       fmt::print(stderr, "{}: {:.0f} GFLOP/s\n", ceiling.instructions, ceiling.gflops);

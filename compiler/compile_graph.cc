@@ -67,6 +67,7 @@ StatusOr<Artefact> CompileGraph(Graph graph, const CompileOptions& options) {
 
   TCC_ASSIGN_OR_RETURN(KernelSet kernels, MakeKernels(graph, subgraphs, parts, options));
   TCC_ASSIGN_OR_RETURN(CompiledModule code, CompileKernels(kernels, options));
+  if (options.watch) options.watch(kernels);
   report("plan");
   TCC_RETURN_IF_ERROR(StopIfRequested(options.stop));
   TCC_ASSIGN_OR_RETURN(ExecutionPlan plan,

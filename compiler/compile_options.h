@@ -14,6 +14,8 @@
 
 namespace tcc {
 
+struct KernelSet;
+
 // A callback for progress displays: a stage of work, and how much of it is done.
 using ProgressHook = std::function<void(const std::string& stage, int64_t done, int64_t total)>;
 
@@ -23,6 +25,8 @@ struct CompileOptions {
   bool verify = false;  // checks the IR after every pass
   ProgressHook progress = {};
   std::function<void(const std::string& message)> warn = {};  // about problems that are no errors
+  // Called with the kernels once each has the schedule that is kept.
+  std::function<void(const KernelSet& kernels)> watch = {};
   std::stop_token stop = {};                  // the work is Cancelled soon after a stop request
   Schedules schedules = {};                   // by kernel, instead of the first sketch
   std::vector<SketchRule> sketch_rules = {};  // instead of the target's own, if not empty

@@ -8,15 +8,17 @@ namespace {
 
 constexpr int64_t kKiB = 1024;
 
-// T4, A100, A10, RTX 4090, H200.
+// The first row of an architecture is its typical device, and a longer name comes before a shorter
+// one that it begins with.
 constexpr GpuProfile kGpus[] = {
-    // sm, multiprocessors, clock, multiply-adds, on tensor cores, L2, its rate, memory's rate;
-    // warps, blocks, shared memory, what of it is reserved per block
-    {75, 40, 1.59e9, 2, 512, 4e6, 1.27e12, 320e9, 32, 16, 64 * kKiB, 0},
-    {80, 108, 1.41e9, 2, 1024, 40e6, 4.5e12, 2039e9, 64, 32, 164 * kKiB, kKiB},
-    {86, 72, 1.71e9, 4, 512, 6e6, 1.8e12, 600e9, 48, 16, 100 * kKiB, kKiB},
-    {89, 128, 2.52e9, 4, 256, 72e6, 5e12, 1008e9, 48, 24, 100 * kKiB, kKiB},
-    {90, 132, 1.83e9, 4, 1024, 50e6, 5.5e12, 4300e9, 64, 32, 228 * kKiB, kKiB},
+    // sm, device, multiprocessors, clock, multiply-adds, on tensor cores, L2, its rate, memory's
+    // rate, launch; warps, blocks, shared memory, what of it is reserved per block
+    {75, "Tesla T4", 40, 1.59e9, 2, 512, 4e6, 1.27e12, 320e9, 2e-6, 32, 16, 64 * kKiB, 0},
+    {80, "NVIDIA A100", 108, 1.41e9, 2, 1024, 40e6, 4.5e12, 2039e9, 2e-6, 64, 32, 164 * kKiB, kKiB},
+    {86, "NVIDIA A10", 72, 1.71e9, 4, 512, 6e6, 1.8e12, 600e9, 2e-6, 48, 16, 100 * kKiB, kKiB},
+    {89, "NVIDIA GeForce RTX 4090", 128, 2.52e9, 4, 256, 72e6, 5e12, 1008e9, 2e-6, 48, 24,
+     100 * kKiB, kKiB},
+    {90, "NVIDIA H200", 132, 1.83e9, 4, 1024, 50e6, 5.5e12, 4300e9, 2e-6, 64, 32, 228 * kKiB, kKiB},
 };
 
 }  // namespace
@@ -38,9 +40,18 @@ CpuProfile ProfileOf(const Target& target) {
 }
 
 const GpuProfile& GpuProfileOf(int sm) {
-  const GpuProfile* row = std::find_if(std::begin(kGpus), std::end(kGpus),
-                                       [&](const GpuProfile& gpu) { return gpu.sm >= sm; });
-  return row == std::end(kGpus) ? *std::prev(std::end(kGpus)) : *row;
+  sm = std::min(sm, std::prev(std::end(kGpus))->sm);
+  return *std::ranges::find_if(kGpus, [&](const GpuProfile& row) { return row.sm >= sm; });
+}
+
+GpuProfile GpuProfileOf(const GpuDescription& gpu) {
+  const GpuProfile* row = std::ranges::find_if(kGpus, [&](const GpuProfile& row) {
+    return row.sm == gpu.sm && gpu.name.starts_with(row.device);
+  });
+  GpuProfile profile = row == std::end(kGpus) ? GpuProfileOf(gpu.sm) : *row;
+  if (gpu.multiprocessors > 0) profile.multiprocessors = gpu.multiprocessors;
+  if (gpu.l2_bytes > 0) profile.l2_bytes = static_cast<double>(gpu.l2_bytes);
+  return profile;
 }
 
 }  // namespace tcc

@@ -77,16 +77,19 @@ inline constexpr int64_t kSharedUnit = 128;
 // instructions are those of a warp.
 struct GpuProfile {
   int sm = 0;
+  std::string_view device;  // how the name of such a device begins, as the driver has it
 
-  // The typical device. Reference: gpu_perf, section 1; 3 for mma_per_cycle of sm_90. The rates of
-  // L2 are leads that no device has confirmed.
+  // The row of H200 was measured (bench/results/NVIDIA_H200/run.json, "calibration"). The others
+  // have numbers of data sheets (reference: gpu_perf, section 1), and rates of L2 that no device
+  // has confirmed.
   int64_t multiprocessors = 0;
   double hertz = 0;
   double fma_per_cycle = 0;  // 2 where a warp's multiply-add takes two cycles
   double mma_per_cycle = 0;  // multiply-adds of 16-bit operands on tensor cores
   double l2_bytes = 0;
-  double l2_rate = 0;      // bytes per second
-  double memory_rate = 0;  // bytes per second
+  double l2_rate = 0;         // bytes per second
+  double memory_rate = 0;     // bytes per second
+  double launch_seconds = 0;  // what a launch adds to its kernel
 
   // The limits of a multiprocessor (CUDA programming guide, "technical specifications per compute
   // capability"). The driver reserves `reserved_bytes` of shared memory per block for itself.
@@ -112,7 +115,6 @@ struct GpuProfile {
   double cached_instructions = 2048;
   double fetch_cycles = 4;
 
-  double launch_seconds = 2e-6;  // reference: gpu_perf, section 6
   // Guesses.
   double usable = 0.8;      // share of L2 that data may take and stay
   double read_again = 0.5;  // share of what each further wave of blocks fetches anew beyond L2
@@ -120,8 +122,19 @@ struct GpuProfile {
   double overlap = 3;       // p: times t_i that overlap take (sum of t_i^p)^(1/p) in all
 };
 
-// Returns the constants of the typical device of an architecture; one newer than the table gets the
-// last row.
+// Returns the constants of the typical device of an architecture. An architecture newer than the
+// table counts as the newest.
 const GpuProfile& GpuProfileOf(int sm);
+
+// A GPU as its driver describes it.
+struct GpuDescription {
+  int sm = 0;
+  std::string_view name;
+  int64_t multiprocessors = 0;
+  int64_t l2_bytes = 0;
+};
+// Returns the row of a device's name, else of its architecture's typical device, with the sizes of
+// the description.
+GpuProfile GpuProfileOf(const GpuDescription& gpu);
 
 }  // namespace tcc

@@ -151,11 +151,12 @@ class BenchOnGpu(unittest.TestCase):
                 self.assertEqual(row["failure"], "")
                 self.assertGreater(row["ours_us"], 0)
                 self.assertGreater(row["percent_of_peak"], 0, name)
+                self.assertGreater(row["predicted_us"], 0, name)
         alone = {name for name, by_peer in rows.items() if None in by_peer}
         self.assertEqual(alone, {"dqn"})
         lines = table.read_text().splitlines()
         self.assertTrue(lines[0].startswith("| operator | numeric | us |"))
-        self.assertEqual({line.count("|") for line in lines}, {15})
+        self.assertEqual({line.count("|") for line in lines}, {16})
         self.assertEqual(len(lines), 2 + sum(len(by_peer) for by_peer in rows.values()))
         self.assertIn("12 of 12 operators measured, 0 failed, 0 left out", self.stderr)
 

@@ -13,6 +13,7 @@ OperatorResult Measured() {
   result.flops = 2e9;
   result.bytes = 1e6;
   result.microseconds = 50;
+  result.predicted_microseconds = 62.5;
   result.numeric = "fp16";
   result.ceiling_microseconds = 20;
   result.ceiling = "f16 mma";
@@ -27,8 +28,9 @@ OperatorResult Measured() {
 TEST_CASE("a table names the mode of ours, what its ceiling is, and the arithmetic of each peer",
           "[bench]") {
   std::string table = MarkdownTable({Measured()});
-  CHECK_THAT(table, Catch::Contains("| matmul | fp16 | 50.00 |  | 40000 GFLOP/s | 40 % | f16 mma | "
-                                    "300.00 | cublas | 40.00 | 1.25 | 280.00 | fp16 | GemmEx"));
+  CHECK_THAT(table,
+             Catch::Contains("| matmul | fp16 | 50.00 |  | 62.50 | 40000 GFLOP/s | 40 % | f16 mma "
+                             "| 300.00 | cublas | 40.00 | 1.25 | 280.00 | fp16 | GemmEx"));
   CHECK_THAT(table, Catch::Contains("| 25.00 | 2.00 | 281.00 | fp16, stored so | GemmEx"));
 }
 
@@ -38,6 +40,7 @@ TEST_CASE("rows say what the compiler warns of", "[bench]") {
   CHECK(rows[0]["warnings"][0] == "kernel 'matmul' spills 24 bytes with 255 registers");
   CHECK(rows[0]["numeric"] == "fp16");
   CHECK(rows[0]["ceiling"] == "f16 mma");
+  CHECK(rows[0]["predicted_us"] == 62.5);
   CHECK(rows[0]["peak_gflops"] == 1e5);
   CHECK(rows[1]["peer_numeric"] == "fp16, stored so");
   OperatorResult clean = Measured();
