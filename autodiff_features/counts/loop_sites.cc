@@ -122,9 +122,9 @@ Site MakeSite(const Ref<Block>& block, const std::vector<Ref<For>>& loops) {
   }
   FindDense(site);
   for (size_t i = 0; i < site.bindings.size(); ++i) site.exact &= !MayLeaveOut(site, i);
-  for (const LoopGuard& guard : block->guards) {
-    site.exact &= IsImpliedByDomain(guard, *block) || AlwaysHolds(guard, loops);
-  }
+  site.exact = site.exact && std::ranges::all_of(block->guards, [&](const LoopGuard& guard) {
+                 return IsImpliedByDomain(guard, *block) || AlwaysHolds(guard, loops);
+               });
   return site;
 }
 

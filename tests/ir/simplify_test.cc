@@ -30,6 +30,8 @@ TEST_CASE("sums and products of integers become polynomials", "[ir][simplify]") 
   CHECK(Same(0 - v.i + v.T, v.T - v.i));
   CHECK(EqualUpToAlgebra((v.i + v.j) * v.T, v.T * v.j + v.i * v.T));
   CHECK_FALSE(EqualUpToAlgebra(v.i * v.T, v.j * v.T));
+  // They are equal at many points.
+  CHECK_FALSE(EqualUpToAlgebra(MinOf(v.i, Expr(1000)), v.i));
 }
 
 TEST_CASE("multiples of the divisor leave the division", "[ir][simplify]") {
