@@ -63,7 +63,7 @@ std::optional<Point> Smaller(const SearchSpace& space, const Need& need, const P
 }
 
 std::vector<Sketch> SmallerPoints(const Function& fn, const Target& target, const Sketch& sketch) {
-  StatusOr<SymbolicProgram> program = Instantiate(fn, sketch.trace);
+  StatusOr<SymbolicProgram> program = Instantiate(fn, sketch);
   if (!program.ok()) return {};
   StatusOr<SearchSpace> space = SearchSpace::Create(WithLimits(*program, target));
   if (!space.ok()) return {};

@@ -41,7 +41,7 @@ const SearchSpace* TaskSpace::Points(size_t sketch) {
   if (!entry.instantiated) {
     entry.instantiated = true;
     const Function& fn = workload_->variants[entry.sketch.variant];
-    if (StatusOr<SymbolicProgram> program = Instantiate(fn, entry.sketch.trace); program.ok()) {
+    if (StatusOr<SymbolicProgram> program = Instantiate(fn, entry.sketch); program.ok()) {
       entry.program = WithLimits(*std::move(program), target_, entry.sketch.start);
       StatusOr<SearchSpace> points = SearchSpace::Create(*entry.program);
       if (points.ok()) entry.points = *std::move(points);

@@ -223,6 +223,25 @@ TEST_CASE("every sketch starts from a legal point and is right there and elsewhe
   }
 }
 
+TEST_CASE("the program that a sketch brings along is its trace applied to the function",
+          "[schedule][sketch]") {
+  for (const Case& c : Cases()) {
+    std::vector<Sketch> sketches = GenerateSketches(c.fn, Gpu());
+    for (Sketch& sketch : GenerateSketches(c.fn, Cpu())) sketches.push_back(std::move(sketch));
+    for (const Sketch& sketch : sketches) {
+      INFO(c.name << ": " << sketch.name << "\n" << Print(sketch.trace));
+      SymbolicProgram brought = Instantiate(c.fn, sketch).value();
+      SymbolicProgram made = Instantiate(c.fn, sketch.trace).value();
+      CHECK(Print(brought.fn) == Print(made.fn));
+      REQUIRE(brought.constraints.size() == made.constraints.size());
+      for (size_t i = 0; i < made.constraints.size(); ++i) {
+        CHECK(Print(brought.constraints[i].expr) == Print(made.constraints[i].expr));
+        CHECK(brought.constraints[i].why == made.constraints[i].why);
+      }
+    }
+  }
+}
+
 TEST_CASE("a CPU sketch packs the constants that a register tile reads", "[schedule][sketch]") {
   for (const Case& c : Cases()) {
     bool constant = c.name.ends_with("by a constant");

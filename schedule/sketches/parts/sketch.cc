@@ -5,6 +5,7 @@
 
 #include "schedule/sketches/parts/cpu_thresholds.h"
 #include "schedule/space/limits.h"
+#include "schedule/space/overflow.h"
 #include "schedule/space/space.h"
 #include "support/check.h"
 
@@ -29,6 +30,15 @@ std::string SizeName(const LoopRef& loop) {
 
 }  // namespace
 
+StatusOr<SymbolicProgram> Instantiate(const Function& fn, const Sketch& sketch) {
+  if (!sketch.program) return Instantiate(fn, sketch.trace);
+  for (const Constraint& constraint : sketch.program->constraints) {
+    TCC_RETURN_IF_ERROR(ExpectKnownToHold(constraint));
+  }
+  TCC_RETURN_IF_ERROR(ExpectNoOverflow(sketch.program->fn));
+  return *sketch.program;
+}
+
 SketchState::SketchState(const Function& fn)
     : fn_(std::make_shared<Function>(fn)),
       places_(std::make_shared<std::unordered_map<std::string, size_t>>()) {
@@ -39,6 +49,8 @@ Sketch SketchState::sketch() const {
   Sketch sketch{.name = name_, .trace = {}, .start = start()};
   sketch.trace.sizes.assign(sizes_.begin(), sizes_.end());
   sketch.trace.steps.assign(steps_.begin(), steps_.end());
+  sketch.program = std::make_shared<const SymbolicProgram>(
+      SymbolicProgram{*fn_, Constraints(constraints_.begin(), constraints_.end()), sketch.trace});
   return sketch;
 }
 
@@ -53,22 +65,24 @@ Function& SketchState::Own() {
   return *fn_;
 }
 
-void SketchState::Take(const Step& step) {
+void SketchState::Take(const Step& step, const Constraints& constraints) {
   Function& fn = Own();
   fn = Apply(std::move(fn), step);
   steps_.Add(step);
+  for (const Constraint& constraint : constraints) constraints_.Add(constraint);
 }
 
 bool SketchState::Try(const Step& step) {
-  if (!Check(*fn_, step).ok()) return false;
-  Take(step);
+  StatusOr<Constraints> constraints = Check(*fn_, step);
+  if (!constraints.ok()) return false;
+  Take(step, *constraints);
   return true;
 }
 
 void SketchState::Do(const Step& step) {
-  Status status = Check(*fn_, step).status();
-  TCC_CHECK(status.ok()) << Print(step) << " of a sketch: " << Message(status);
-  Take(step);
+  StatusOr<Constraints> constraints = Check(*fn_, step);
+  TCC_CHECK(constraints.ok()) << Print(step) << " of a sketch: " << Message(constraints.status());
+  Take(step, *constraints);
 }
 
 Expr SketchState::Size(const LoopRef& loop, int64_t high, Domain domain, int64_t start) {
@@ -195,7 +209,7 @@ Sketch FirstSketch(const Function& fn, const Target& target, std::span<const Ske
 namespace {
 
 SymbolicProgram Instantiated(const Function& fn, const Sketch& sketch) {
-  StatusOr<SymbolicProgram> program = Instantiate(fn, sketch.trace);
+  StatusOr<SymbolicProgram> program = Instantiate(fn, sketch);
   TCC_CHECK(program.ok()) << sketch.name << ": " << Message(program.status());
   return *std::move(program);
 }

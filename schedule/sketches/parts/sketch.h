@@ -23,7 +23,13 @@ struct Sketch {
   size_t variant = 0;  // of the task
   Trace trace;
   Decisions start;
+  // The function after the steps, and what they require; null: Instantiate has to make it.
+  std::shared_ptr<const SymbolicProgram> program = {};
 };
+
+// Returns the program of a sketch of `fn`, without the limits of a target. Error: Instantiate's; a
+// size beyond all bounds (ExpectNoOverflow).
+StatusOr<SymbolicProgram> Instantiate(const Function& fn, const Sketch& sketch);
 
 // A schedule under construction: the function after the steps so far.
 class SketchState {
@@ -54,13 +60,15 @@ class SketchState {
  private:
   // Returns the function, no longer shared with other states.
   Function& Own();
-  void Take(const Step& step);
+  // Applies a step that requires the constraints.
+  void Take(const Step& step, const Constraints& constraints);
 
   // The state is copied once per block of a function, of which there may be thousands, so its
   // members are cheap to copy.
   std::shared_ptr<Function> fn_;
   std::string name_;
   SharedLog<Step> steps_;
+  SharedLog<Constraint> constraints_;
   SharedLog<FreeSize> sizes_;
   SharedLog<std::pair<std::string, int64_t>> start_;
   SharedLog<std::string> done_;
