@@ -63,6 +63,7 @@ std::vector<Prediction> TaskEstimator::RankBy(const LearnedModel* model, size_t 
   const SketchFormulas* formulas = Formulas(sketch);
   std::vector<Prediction> predictions(points.size());
   if (!formulas) return predictions;
+  predicted_ += points.size();
   if (!model) {
     std::vector<double> ln_seconds = formulas->LnSecondsAt(points);
     for (size_t p = 0; p < points.size(); ++p) predictions[p].ln_seconds = ln_seconds[p];

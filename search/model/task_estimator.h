@@ -35,6 +35,8 @@ class TaskEstimator final : public Ranker {
   // Returns the bytes that the tiles of each point take on all levels; none without formulas.
   std::vector<double> TileBytes(size_t sketch, std::span<const Point> points);
   const LearnedModel* model() const { return model_.get(); }
+  // Returns the number of points that were predicted so far.
+  size_t predicted() const { return predicted_; }
   // Trains the model that the estimator was made with further; without one, from the prior alone.
   void Train(const TrainingTask& trials, uint64_t seed);
 
@@ -56,6 +58,7 @@ class TaskEstimator final : public Ranker {
   std::shared_ptr<const LearnedModel> first_model_;
   std::shared_ptr<const LearnedModel> model_;
   std::vector<Entry> entries_;
+  size_t predicted_ = 0;
 };
 
 }  // namespace tcc
