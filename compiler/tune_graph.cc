@@ -131,8 +131,8 @@ class NetworkTuning {
                                 .stop = options_.compile.stop}));
     TCC_ASSIGN_OR_RETURN(MeasuredDevice device, Device(ready, options_.policy));
     StatusOr<TemporaryFolder> folder = TemporaryFolder::Make("the network that is tuned");
-    TCC_ASSIGN_OR_RETURN(in_place_,
-                         MakeNetwork(network_, options_, measurer_.hello, device.policy, folder));
+    TCC_ASSIGN_OR_RETURN(
+        in_place_, MakeNetwork(network_, options_, measurer_.runner.hello, device.policy, folder));
     Stopwatch stopwatch;
     StatusOr<TuneResult> result = RunBy(device, *std::move(runner));
     // A network with a kernel that cannot run cannot run either; then kernels are timed by
