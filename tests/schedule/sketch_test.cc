@@ -38,6 +38,12 @@ Target Cpu() {
   return FindTarget("x86-64-v4").value();
 }
 
+std::string TextOf(const SymbolicProgram& program) {
+  std::string text = Print(program.fn);
+  for (const Constraint& row : program.constraints) text += "\n" + Print(row.expr) + row.why;
+  return text;
+}
+
 struct Case {
   std::string name;
   Function fn;
@@ -210,6 +216,9 @@ TEST_CASE("every sketch starts from a legal point and is right there and elsewhe
       INFO(c.name << ": " << sketch.name << "\n" << Print(sketch.trace));
       StatusOr<Trace> parsed = ParseTrace(Print(sketch.trace));
       CHECK((parsed.ok() && Print(*parsed) == Print(sketch.trace)));
+      // It brings its trace's program along.
+      CHECK(TextOf(Instantiate(c.fn, sketch).value()) ==
+            TextOf(Instantiate(c.fn, sketch.trace).value()));
       SymbolicProgram program = ProgramOfSketch(c.fn, sketch);
       CHECK(Satisfies(program, sketch.start));
       CHECK(CheckPoint(c.fn, program, sketch.start, random).message == "");
@@ -218,25 +227,6 @@ TEST_CASE("every sketch starts from a legal point and is right there and elsewhe
         if (!Satisfies(program, decisions) || !IsQuick(program, Gpu(), decisions)) continue;
         PointReport report = CheckPoint(c.fn, program, decisions, random);
         CHECK(report.message == "");
-      }
-    }
-  }
-}
-
-TEST_CASE("the program that a sketch brings along is its trace applied to the function",
-          "[schedule][sketch]") {
-  for (const Case& c : Cases()) {
-    std::vector<Sketch> sketches = GenerateSketches(c.fn, Gpu());
-    for (Sketch& sketch : GenerateSketches(c.fn, Cpu())) sketches.push_back(std::move(sketch));
-    for (const Sketch& sketch : sketches) {
-      INFO(c.name << ": " << sketch.name << "\n" << Print(sketch.trace));
-      SymbolicProgram brought = Instantiate(c.fn, sketch).value();
-      SymbolicProgram made = Instantiate(c.fn, sketch.trace).value();
-      CHECK(Print(brought.fn) == Print(made.fn));
-      REQUIRE(brought.constraints.size() == made.constraints.size());
-      for (size_t i = 0; i < made.constraints.size(); ++i) {
-        CHECK(Print(brought.constraints[i].expr) == Print(made.constraints[i].expr));
-        CHECK(brought.constraints[i].why == made.constraints[i].why);
       }
     }
   }
@@ -414,9 +404,8 @@ TEST_CASE("a CPU sketch copies what lanes would gather, another does not", "[sch
     CHECK(PanelsOf(sketches.back()) == 0);
     CHECK(Print(FirstSketch(fn, Cpu()).trace) == Print(sketches.front().trace));
     // Who uses a panel makes it, unless others use it, too.
-    bool is_placed = std::ranges::any_of(sketches[0].trace.steps, [](const Step& step) {
-      return (step.as<ComputeAt>() != nullptr);
-    });
+    bool is_placed = std::ranges::any_of(
+        sketches[0].trace.steps, [](const Step& step) { return step.as<ComputeAt>() != nullptr; });
     CHECK(is_placed == (matrices == Matrices::kOfBatches));
   }
   // One tile reads it, and it stays near.
