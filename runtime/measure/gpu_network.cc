@@ -17,13 +17,14 @@ namespace {
 
 // Seconds that a run of the network may take, before its time is known.
 constexpr double kMaxFirstSeconds = 60;
-// A run hangs if it takes longer than this and so many times the least seconds of a run.
+// A run hangs if it takes longer than both of kMinHangSeconds and kHangRatio times the
+// least seconds of a run.
 constexpr double kMinHangSeconds = 0.5;
 constexpr double kHangRatio = 50;
 // Choices of candidates whose graphs are kept: a comparison takes turns between three.
 constexpr size_t kMaxGraphs = 4;
 
-// A candidate in its slot, and what it has prepared, by the constants of each call.
+// A candidate in its slot, and its prepared constants, by the constants of each call.
 struct Bound {
   std::optional<QueuedCandidate> candidate;
   struct Prepared {
@@ -159,7 +160,7 @@ class BindingQueue final : public DeviceQueue {
   CudaTimer& timer_;
 };
 
-// A GPU that loads weights alone. What it refers to outlives it.
+// A GPU that loads only the weights. Kernels and timer outlive it.
 class BindingDevice final : public Device {
  public:
   BindingDevice(std::shared_ptr<const CudaContext> context, BoundKernels& kernels, CudaTimer& timer)

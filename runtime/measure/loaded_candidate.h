@@ -54,11 +54,11 @@ Status LaunchCall(const LoadedCandidate& candidate, const KernelCall& call,
 Status LaunchCall(const QueuedCandidate& candidate, const KernelCall& call,
                   std::span<void* const> buffers);
 
-// Returns the buffers of a call of the candidate, where its operands and what it prepares lie.
+// Returns the buffers of a call, given the memory of the operands and of the prepared ones.
 std::vector<void*> BuffersOf(const KernelCall& call, std::span<void* const> operands,
                              std::span<uint8_t* const> prepared);
 
-// Returns the operands that are constants, which what a candidate prepares depends on.
+// Returns the operands that are constants; prepared ones depend on nothing else.
 std::vector<void*> ConstantsOf(std::span<const OperandRole> roles, std::span<void* const> operands);
 
 }  // namespace tcc

@@ -11,17 +11,16 @@ namespace {
 
 // Winners that do not make the network faster by that much together are not all believed.
 constexpr double kMaxRatio = 0.99;
-// The networks of a comparison take turns of so many seconds, and so many all together.
-constexpr double kTurnSeconds = 20e-3;
-constexpr double kComparisonSeconds = 1.5;
+constexpr double kTurnSeconds = 20e-3;      // of one network in a comparison
+constexpr double kComparisonSeconds = 1.5;  // of all its turns together
 constexpr int kMaxRuns = 10000;
 constexpr int kMinRounds = 3;
 constexpr int kMaxRounds = 40;
 
 // By task: the slot that it runs from.
 using Mix = std::vector<size_t>;
-constexpr size_t kConstructed = 0;
-constexpr size_t kWinner = 1;
+constexpr size_t kConstructed = 0;  // slot of the constructed candidate
+constexpr size_t kWinner = 1;       // slot of the fastest one
 
 class WholeComparison {
  public:

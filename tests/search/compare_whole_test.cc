@@ -10,8 +10,8 @@ namespace {
 
 using Catch::Contains;
 
-constexpr size_t kTasks = 5;
-constexpr int64_t kTrials = 150;
+constexpr size_t kTasks = 5;      // of FiveProducts
+constexpr int64_t kTrials = 150;  // enough to find a winner for each task
 
 std::vector<Workload> FiveProducts() {
   std::vector<Workload> workloads;
@@ -163,7 +163,7 @@ TEST_CASE("without a winner the whole network is not run", "[search][compare_who
   InPlaceRecords store;
   FakeMeasurer measurer;
   FakeNetwork network(workloads, {.whole = true});
-  // The constructed candidates alone.
+  // Only the constructed candidates are measured.
   TuneResult result = store.Run(workloads, InPlaceOptions(kTasks, false), measurer, network);
   CHECK(network.binds().empty());
   CHECK(result.network_best_seconds == 0);

@@ -50,7 +50,7 @@ std::shared_ptr<const Device> MakeToldDevice(const DeviceOptions& options) {
   return MakeCudaDevice(emulator::EmulatedDriver(), options.ordinal);
 }
 
-constexpr int64_t kBytes = kCandidateCount * 4;
+constexpr int64_t kBytes = kCandidateCount * 4;  // of each operand
 
 }  // namespace
 

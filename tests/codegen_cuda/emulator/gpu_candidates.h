@@ -14,7 +14,7 @@
 // and a result y, 64 elements each; y is to be x + 2 w.
 namespace tcc::test {
 
-inline constexpr int64_t kCandidateCount = 64;
+inline constexpr int64_t kCandidateCount = 64;  // elements of each operand
 
 // The devices of the emulated driver. Untold: it does not learn where each buffer ends, as a real
 // one does not.

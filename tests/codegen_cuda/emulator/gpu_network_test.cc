@@ -19,8 +19,8 @@ namespace {
 using Catch::Matchers::Contains;
 using Roles = std::vector<std::vector<OperandRole>>;
 
-constexpr int64_t kBytes = kCandidateCount * 4;
-constexpr uint64_t kSeed = 5;
+constexpr int64_t kBytes = kCandidateCount * 4;  // of each operand
+constexpr uint64_t kSeed = 5;                    // of the inputs
 
 const std::vector<OperandRole> kRoles = {OperandRole::kInput, OperandRole::kConstant,
                                          OperandRole::kOutput};
