@@ -225,7 +225,7 @@ class EmittedTask {
 };
 
 // Deals the candidates out: kMinEmitted each, the rest by the network's seconds in each task.
-std::vector<size_t> SharesOf(const std::vector<double>& seconds, int64_t candidates) {
+std::vector<size_t> Deal(const std::vector<double>& seconds, int64_t candidates) {
   const int64_t tasks = std::ssize(seconds);
   const auto rest = static_cast<double>(std::max<int64_t>(candidates - kMinEmitted * tasks, 0));
   double all = 0, before = 0;
@@ -278,7 +278,7 @@ Status EmitBatch(std::span<const Workload> workloads, const EmitOptions& options
   }
   if (tasks.empty()) return InvalidInput("nothing can be measured: {}", Message(problem));
   AddWorkloadLines(tasks, batch);
-  const std::vector<size_t> shares = SharesOf(seconds, options.candidates);
+  const std::vector<size_t> shares = Deal(seconds, options.candidates);
   const auto all = std::accumulate(shares.begin(), shares.end(), size_t{0});
   size_t done = 0;
   for (size_t t = 0; t < tasks.size(); ++t) {
