@@ -10,6 +10,7 @@
 #include "compiler/compile_graph.h"
 #include "compiler/devices/emulated_device.h"
 #include "compiler/schedule_folder.h"
+#include "compiler/tune_graph.h"
 #include "graph/passes/infer_shapes.h"
 #include "graph/variants/interpret_graph.h"
 #include "runtime/executor/executor.h"
@@ -21,7 +22,7 @@ struct CheckCommand {
   ModelOptions model;
   std::string artefact;
   std::string target;
-  std::string schedule;
+  std::string schedule, database, device;
   std::string numeric;
   FeedOptions feed;
   bool emulate = false;
@@ -59,6 +60,10 @@ StatusOr<Runnable> RunnableToCheck(const CheckCommand& command, const Graph& gra
   }
   TCC_ASSIGN_OR_RETURN(options.numeric, FindNumericMode(command.numeric));
   options.warn = [&](const std::string& message) { progress.Warn(message); };
+  if (!command.database.empty()) {
+    TCC_ASSIGN_OR_RETURN(options.tuned, ReadTunedSchedules(command.database, target, ThreadCount(0),
+                                                           command.device, options.warn));
+  }
   options.gpu_code = command.emulate ? GpuCode::kCudaText : GpuCode::kCubin;
   TCC_ASSIGN_OR_RETURN(runnable.artefact, CompileGraph(graph, options));
   return runnable;
@@ -99,6 +104,12 @@ Status RunCheck(const CheckCommand& command) {
   if (!command.artefact.empty() && !command.schedule.empty()) {
     return UsageError("--schedule: a compiled model has its schedules already");
   }
+  if (!command.artefact.empty() && !command.database.empty()) {
+    return UsageError("--db: a compiled model has its schedules already");
+  }
+  if (command.database.empty() && !command.device.empty()) {
+    return UsageError("--device: expected --db, the database that has records of it");
+  }
   if (!command.artefact.empty() && command.numeric != "strict") {
     return UsageError("--numeric is for a model that is compiled now; a compiled one says its own");
   }
@@ -138,6 +149,10 @@ Action DeclareCheck(CommandLine& line) {
                  "Compiled model; without it the model is compiled now")
       .TypeName("OUT.tcc");
   AddTargetOption(line, command->target);
+  line.AddOption("--db", command->database, "Database of measurements, as for compile")
+      .TypeName("FILE");
+  line.AddOption("--device", command->device, "Device whose records are taken, as for compile")
+      .TypeName("TEXT");
   line.AddOption("--schedule", command->schedule, "Folder of schedules, as for compile")
       .TypeName("DIR");
   AddNumericOption(line, command->numeric);
