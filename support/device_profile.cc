@@ -9,7 +9,8 @@ namespace {
 constexpr int64_t kKiB = 1024;
 
 // The first row of an architecture is its typical device, and a longer name comes before a shorter
-// one that it begins with.
+// one that it begins with. H100 has the rates of H200's multiprocessors, by the clock, and the
+// share of its data sheet's memory rate that H200 reaches: 85 %.
 constexpr GpuProfile kGpus[] = {
     // sm, device, multiprocessors, clock, multiply-adds, on tensor cores, L2, its rate, memory's
     // rate, launch; warps, blocks, shared memory, what of it is reserved per block
@@ -18,7 +19,14 @@ constexpr GpuProfile kGpus[] = {
     {86, "NVIDIA A10", 72, 1.71e9, 4, 512, 6e6, 1.8e12, 600e9, 2e-6, 48, 16, 100 * kKiB, kKiB},
     {89, "NVIDIA GeForce RTX 4090", 128, 2.52e9, 4, 256, 72e6, 5e12, 1008e9, 2e-6, 48, 24,
      100 * kKiB, kKiB},
-    {90, "NVIDIA H200", 132, 1.83e9, 4, 1024, 50e6, 5.5e12, 4300e9, 2e-6, 64, 32, 228 * kKiB, kKiB},
+    {90, "NVIDIA H200", 132, 1.93e9, 4, 1272, 62.9e6, 5.85e12, 4070e9, 0.68e-6, 64, 32, 228 * kKiB,
+     kKiB},
+    {90, "NVIDIA H100 PCIe", 114, 1.71e9, 4, 1272, 52.4e6, 5.2e12, 1700e9, 0.68e-6, 64, 32,
+     228 * kKiB, kKiB},
+    {90, "NVIDIA H100 NVL", 132, 1.74e9, 4, 1272, 62.9e6, 5.3e12, 3310e9, 0.68e-6, 64, 32,
+     228 * kKiB, kKiB},
+    {90, "NVIDIA H100", 132, 1.93e9, 4, 1272, 52.4e6, 5.85e12, 2840e9, 0.68e-6, 64, 32, 228 * kKiB,
+     kKiB},
 };
 
 }  // namespace
