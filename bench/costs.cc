@@ -14,6 +14,7 @@
 #include "schedule/sketches/parts/sketch.h"
 #include "schedule/space/limits.h"
 #include "schedule/space/space.h"
+#include "search/searchers/searcher.h"
 #include "support/check.h"
 #include "support/stopwatch.h"
 
@@ -61,6 +62,16 @@ double MedianSeconds(int repetitions, const std::function<void()>& work) {
   return MedianOf(std::move(times));
 }
 
+// Proposes the schedules that rTile puts first.
+void Construct(const Workload& workload, const Target& target) {
+  constexpr RunSettings kCold = {.cold_weights = true, .cold_activations = true};
+  TaskSpace space(workload, target);
+  TaskHistory history;
+  TaskEstimator estimator(space, target, kCold, nullptr);
+  Random random(1);
+  MakeTileSearcher({space, history, estimator, &estimator})->Propose(16, random);
+}
+
 // Measures the costs of the sketch of a convolution for a GPU, the largest of its kind.
 Status MeasureSketch(std::vector<Cost>& costs) {
   auto add_ms = [&](const char* name, double seconds) {
@@ -71,6 +82,10 @@ Status MeasureSketch(std::vector<Cost>& costs) {
   std::vector<Sketch> sketches = GenerateSketches(fn, target);
   add_ms("generate_conv2d_sketches_ms",
          MedianSeconds(5, [&] { sketches = GenerateSketches(fn, target); }));
+  Workload workload;
+  workload.variants = {fn};
+  workload.variant_keys = {fn.name};
+  add_ms("construct_conv2d_ms", MedianSeconds(3, [&] { Construct(workload, target); }));
   const Sketch& sketch = sketches[0];
   TCC_ASSIGN_OR_RETURN(SymbolicProgram program, Instantiate(fn, sketch.trace));
   add_ms("instantiate_conv2d_sketch_ms",

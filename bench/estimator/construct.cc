@@ -29,7 +29,6 @@ struct ConstructOptions {
   std::string target = "sm_86";
   std::string kernel;
   size_t picks = 1000;
-  bool thorough = false;
 };
 
 // A schedule of a kernel, as machine code says: no device is needed.
@@ -55,7 +54,6 @@ struct KernelReport {
   bool is_start = false;  // the pick is the start
   double construct_seconds = 0;
   size_t points = 0;  // that were predicted for that
-  double above = 0;   // the least prediction over a thorough construction's, minus 1
 };
 
 template <typename Value>
@@ -231,26 +229,6 @@ Status CompilePick(const Workload& workload, const std::vector<SearchPoint>& poi
   return OkStatus();
 }
 
-// Returns the least of the predicted ln seconds.
-double LeastOf(TaskEstimator& estimator, const std::vector<SearchPoint>& points) {
-  double least = HUGE_VAL;
-  for (const SearchPoint& point : points) {
-    least = std::min(least, estimator.Rank(point.sketch, {&point.point, 1})[0].ln_seconds);
-  }
-  return least;
-}
-
-// Returns the least ln seconds that a construction finds which climbs all sketches as far as any.
-double ThoroughLeast(const Workload& workload, const Target& target) {
-  TaskSpace space(workload, target);
-  TaskHistory history;
-  TaskEstimator estimator(space, target, kCold, nullptr);
-  Random random(1);
-  return LeastOf(estimator,
-                 MakeTileSearcher({space, history, estimator, &estimator}, kThoroughTiles)
-                     ->Propose(kConstructed, random));
-}
-
 StatusOr<KernelReport> ReportOf(const KernelStages& kernel, const CompileOptions& compile,
                                 const ConstructOptions& options, Backend& backend) {
   Workload workload = WorkloadOf(kernel);
@@ -265,10 +243,6 @@ StatusOr<KernelReport> ReportOf(const KernelStages& kernel, const CompileOptions
   std::vector<SearchPoint> points = searcher->Propose(kConstructed, random);
   report.construct_seconds = stopwatch.Seconds();
   report.points = estimator.predicted();
-  if (options.thorough) {
-    report.above =
-        std::exp(LeastOf(estimator, points) - ThoroughLeast(workload, compile.target)) - 1;
-  }
   points = searcher->Propose(options.picks, random);
   TCC_ASSIGN_OR_RETURN(report.start, CompileStart(kernel, compile, backend, space, estimator));
   TCC_RETURN_IF_ERROR(CompilePick(workload, points, compile, backend, space, estimator, report));
@@ -286,8 +260,7 @@ void PrintRow(const KernelReport& report) {
   print(report.start);
   fmt::print(" |");
   print(report.pick);
-  fmt::print(" | {:>6.1f} {:>6} {:>6.1f}{}\n", 1e3 * report.construct_seconds, report.points,
-             100 * report.above,
+  fmt::print(" | {:>6.1f} {:>6}{}\n", 1e3 * report.construct_seconds, report.points,
              !report.constructed ? "  not constructed"
              : report.is_start   ? "  the start"
                                  : "");
@@ -302,7 +275,6 @@ struct NetworkSum {
   double start_seconds = 0, pick_seconds = 0;
   double construct_seconds = 0, most_construct_seconds = 0;
   size_t points = 0, most_points = 0;
-  double most_above = 0;
 
   void Add(const KernelReport& report) {
     ++kernels;
@@ -318,7 +290,6 @@ struct NetworkSum {
     most_construct_seconds = std::max(most_construct_seconds, report.construct_seconds);
     points += report.points;
     most_points = std::max(most_points, report.points);
-    most_above = std::max(most_above, report.above);
   }
 };
 
@@ -328,11 +299,11 @@ void PrintSum(const std::string& network, const NetworkSum& sum) {
       "{}: {} of {} kernels constructed, {} as they start; multiply-adds {:.3f} start, {:.3f} "
       "pick; spilled bytes {} "
       "start, {} pick; predicted {:.1f} us start, {:.1f} us pick; construction {:.1f} ms in mean, "
-      "{:.1f} at most; {:.0f} points in mean, {} at most; at most {:.1f} % above a thorough one\n",
+      "{:.1f} at most; {:.0f} points in mean, {} at most\n",
       network, sum.constructed, sum.kernels, sum.at_start, sum.start_share, sum.pick_share,
       sum.start_spills, sum.pick_spills, 1e6 * sum.start_seconds, 1e6 * sum.pick_seconds,
       1e3 * sum.construct_seconds / kernels, 1e3 * sum.most_construct_seconds,
-      static_cast<double>(sum.points) / kernels, sum.most_points, 100 * sum.most_above);
+      static_cast<double>(sum.points) / kernels, sum.most_points);
 }
 
 StatusOr<NetworkSum> ConstructNetwork(const std::string& network, const CompileOptions& compile,
@@ -366,7 +337,7 @@ Status RunConstruct(const ConstructOptions& options) {
   if (options.network == "all") networks = ZooNames();
   fmt::print(
       "{:<36} | {:>8} {:>4} {:>4} {:>6} {:>5} {:>5} {:>5} {:>6} {:>2} | the same of the pick | "
-      "ms, points, % above\n",
+      "ms, points\n",
       "kernel", "start us", "regs", "sp.", "shared", "code", "fma%", "guess", "waves", "no");
   for (const std::string& network : networks) {
     TCC_ASSIGN_OR_RETURN(NetworkSum sum, ConstructNetwork(network, compile, options, *backend));
@@ -389,8 +360,6 @@ BenchAction DeclareConstruct(CLI::App& app) {
   app.add_option("--picks", options->picks, "Schedules that are looked at until one compiles")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
-  app.add_flag("--thorough", options->thorough,
-               "Say how far the best prediction is above the one that climbs all sketches");
   return [options] { return RunConstruct(*options); };
 }
 

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -58,20 +56,6 @@ std::unique_ptr<Searcher> MakeCoordinateSearcher(const SearchContext& context);
 std::unique_ptr<Searcher> MakeEvolutionarySearcher(const SearchContext& context);
 std::unique_ptr<Searcher> MakeAnnealingSearcher(const SearchContext& context);
 std::unique_ptr<Searcher> MakeTileSearcher(const SearchContext& context);
-
-// The number of points that a construction looks at.
-struct TileEffort {
-  size_t sketches;  // to climb, the ones with the fastest of `sampled` points
-  size_t sampled;
-  size_t listed;  // combinations of rungs in a sketch that are all looked at
-  size_t grown;   // tiles that grow in the other sketches
-};
-inline constexpr TileEffort kThoroughTiles = {
-    .sketches = SIZE_MAX, .sampled = 0, .listed = 40'000, .grown = 600};
-// For GPUs, whose sketches are many and whose formulas are long.
-inline constexpr TileEffort kQuickTiles = {
-    .sketches = 4, .sampled = 64, .listed = 4000, .grown = 150};
-std::unique_ptr<Searcher> MakeTileSearcher(const SearchContext& context, const TileEffort& effort);
 std::unique_ptr<Searcher> MakeGradientSearcher(const SearchContext& context);
 
 }  // namespace tcc

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <set>
 #include <tuple>
@@ -12,11 +11,12 @@
 namespace tcc {
 namespace {
 
-constexpr size_t kKept = 400;  // tiles of a sketch that are looked at after each batch
+constexpr size_t kKept = 400;          // tiles of a sketch that are looked at after each batch
+constexpr size_t kMaxListed = 40'000;  // rungs' combinations that are all looked at
+constexpr size_t kMaxGrown = 600;      // tiles that grow in the others
 // Tiles of a GPU that grow at a time: its formulas are long, and each batch decodes them anew.
 constexpr size_t kGrownTogether = 8;
-constexpr size_t kChunk = 4096;      // points that are evaluated at once
-constexpr uint64_t kSampleSeed = 1;  // the choice of sketches is the same in each search
+constexpr size_t kChunk = 4096;  // points that are evaluated at once
 
 // An aligned point of a sketch and the prediction of the estimator's first model.
 struct ExpectedPoint {
@@ -41,9 +41,8 @@ Rungs RungsOf(const SearchSpace& space, const Point& start) {
 // Legal points with what is expected of them.
 class Ladder {
  public:
-  Ladder(TaskSpace& space, TaskEstimator& estimator, size_t sketch, const TileEffort& effort)
-      : effort_(effort),
-        points_(*space.Points(sketch)),
+  Ladder(TaskSpace& space, TaskEstimator& estimator, size_t sketch)
+      : points_(*space.Points(sketch)),
         estimator_(estimator),
         sketch_(sketch),
         start_(space.Start(sketch)->point),
@@ -53,9 +52,9 @@ class Ladder {
   std::vector<ExpectedPoint> Climb() {
     size_t combinations = 1;
     for (const std::vector<int64_t>& rungs : rungs_) {
-      combinations = std::min(combinations * rungs.size(), effort_.listed + 1);
+      combinations = std::min(combinations * rungs.size(), kMaxListed + 1);
     }
-    if (combinations <= effort_.listed) {
+    if (combinations <= kMaxListed) {
       List();
     } else {
       Grow();
@@ -130,7 +129,7 @@ class Ladder {
     Expect(roots);
     // Roots grow even where they are not legal: a larger tile may be.
     std::vector<Tile> stack = Sized(Ranked(std::move(roots)));
-    for (size_t grown = 0; grown < effort_.grown && !stack.empty();) {
+    for (size_t grown = 0; grown < kMaxGrown && !stack.empty();) {
       size_t count = std::min(together_, stack.size());
       std::vector<Tile> grow(std::make_move_iterator(stack.end() - static_cast<long>(count)),
                              std::make_move_iterator(stack.end()));
@@ -188,7 +187,6 @@ class Ladder {
     return larger;
   }
 
-  const TileEffort& effort_;
   const SearchSpace& points_;
   TaskEstimator& estimator_;
   size_t sketch_;
@@ -198,35 +196,21 @@ class Ladder {
   std::vector<ExpectedPoint> found_;
 };
 
-// Returns up to kKept legal points whose sizes are rungs: powers of two, three times such,
+// Returns up to `most` legal points whose sizes are rungs: powers of two, three times such,
 // divisors of the largest value, the start; the fastest first. Ranks all points if they are few.
 // Else tiles grow from the smallest one with whole vectors, one rung at a time: first the size that
 // saves the most time per additional byte of tiles. A branch ends at a broken constraint, and all
 // tiles that were passed are ranked, not only the first sufficient one (Roller: Zhu et al. 2022,
 // corrected). Empty if the estimator knows nothing about the sketch.
 std::vector<ExpectedPoint> ClimbLadder(TaskSpace& space, TaskEstimator& estimator, size_t sketch,
-                                       const TileEffort& effort) {
+                                       size_t most) {
   if (!space.Points(sketch) || !estimator.Formulas(sketch)) return {};
-  std::vector<ExpectedPoint> found = Ladder(space, estimator, sketch, effort).Climb();
+  std::vector<ExpectedPoint> found = Ladder(space, estimator, sketch).Climb();
   std::ranges::sort(found, [](const ExpectedPoint& a, const ExpectedPoint& b) {
     return std::tie(a.ln_seconds, a.point) < std::tie(b.ln_seconds, b.point);
   });
-  if (found.size() > kKept) found.resize(kKept);
+  if (found.size() > most) found.resize(most);
   return found;
-}
-
-// Returns the least ln seconds that are expected of the sketch's start and of sampled points;
-// infinity if nothing is known about it.
-double PromiseOf(TaskSpace& space, TaskEstimator& estimator, size_t sketch, size_t sampled) {
-  double least = std::numeric_limits<double>::infinity();
-  if (!space.Points(sketch)) return least;
-  Random random(kSampleSeed);
-  std::vector<Point> points = space.Points(sketch)->Sample(sampled, random);
-  points.push_back(space.Start(sketch)->point);
-  for (const Prediction& prediction : estimator.RankAtFirst(sketch, points)) {
-    if (prediction.ln_seconds < least) least = prediction.ln_seconds;
-  }
-  return least;
 }
 
 // Constructs tiles from what the machine is made of, without a measurement (Roller: Zhu et al.
@@ -234,12 +218,11 @@ double PromiseOf(TaskSpace& space, TaskEstimator& estimator, size_t sketch, size
 // say. Split reductions are sketches like others.
 class TileSearcher final : public Searcher {
  public:
-  TileSearcher(const SearchContext& context, const TileEffort& effort)
-      : context_(context), effort_(effort) {}
+  explicit TileSearcher(const SearchContext& context) : context_(context) {}
 
   std::vector<SearchPoint> Propose(size_t count, Random& random) override {
     RankedPoints ranked(context_);
-    for (size_t sketch : Promising()) {
+    for (size_t sketch : context_.space.live()) {
       const std::vector<Point>& tiles = TilesOf(sketch);
       std::vector<Prediction> expected = context_.ranker.Rank(sketch, tiles);
       for (size_t t = 0; t < tiles.size(); ++t) ranked.Add({sketch, tiles[t]}, expected[t]);
@@ -248,44 +231,24 @@ class TileSearcher final : public Searcher {
   }
 
  private:
-  // Returns the live sketches to climb.
-  std::vector<size_t> Promising() {
-    std::vector<size_t> live = context_.space.live();
-    if (!context_.estimator || live.size() <= effort_.sketches) return live;
-    for (size_t sketch : live) {
-      if (promises_.contains(sketch)) continue;
-      promises_[sketch] = PromiseOf(context_.space, *context_.estimator, sketch, effort_.sampled);
-    }
-    std::ranges::stable_sort(live, {}, [&](size_t sketch) { return promises_[sketch]; });
-    live.resize(effort_.sketches);
-    return live;
-  }
-
   // They depend on the sketch and the estimator's first model alone.
   const std::vector<Point>& TilesOf(size_t sketch) {
     auto [place, is_new] = tiles_.try_emplace(sketch);
     if (!is_new || !context_.estimator) return place->second;
-    for (ExpectedPoint& tile : ClimbLadder(context_.space, *context_.estimator, sketch, effort_)) {
+    for (ExpectedPoint& tile : ClimbLadder(context_.space, *context_.estimator, sketch, kKept)) {
       place->second.push_back(std::move(tile.point));
     }
     return place->second;
   }
 
   SearchContext context_;
-  TileEffort effort_;
-  std::map<size_t, double> promises_;  // of sketches, where there are too many to climb all
   std::map<size_t, std::vector<Point>> tiles_;
 };
 
 }  // namespace
 
 std::unique_ptr<Searcher> MakeTileSearcher(const SearchContext& context) {
-  bool quick = context.space.target().kind == TargetKind::kGpu;
-  return MakeTileSearcher(context, quick ? kQuickTiles : kThoroughTiles);
-}
-
-std::unique_ptr<Searcher> MakeTileSearcher(const SearchContext& context, const TileEffort& effort) {
-  return std::make_unique<TileSearcher>(context, effort);
+  return std::make_unique<TileSearcher>(context);
 }
 
 }  // namespace tcc

@@ -1,5 +1,4 @@
 #include <catch2/catch.hpp>
-#include <cmath>
 #include <set>
 
 #include "ir/expr/evaluate.h"
@@ -40,6 +39,7 @@ TEST_CASE("rtile constructs legal tiles of whole warps for a GPU without a measu
     std::vector<SearchPoint> points =
         MakeTileSearcher({space, history, estimator, &estimator})->Propose(16, random);
     REQUIRE(points.size() == 16);
+    CHECK(estimator.predicted() <= 40'000);
     CHECK(std::set<SearchPoint>(points.begin(), points.end()).size() == points.size());
     for (const SearchPoint& point : points) {
       CHECK(space.Points(point.sketch)->AreLegal({&point.point, 1})[0]);
@@ -49,35 +49,6 @@ TEST_CASE("rtile constructs legal tiles of whole warps for a GPU without a measu
     SearchPoint start = space.Start(0).value();
     double expected = estimator.Rank(points[0].sketch, {&points[0].point, 1})[0].ln_seconds;
     CHECK(expected <= estimator.Rank(start.sketch, {&start.point, 1})[0].ln_seconds);
-  }
-}
-
-TEST_CASE("a construction for a GPU looks at few points and misses little", "[search][searchers]") {
-  constexpr size_t kMostPoints = 20'000;
-  const Target target = FindTarget("sm_86").value();
-  for (const ProductSizes& sizes :
-       {ProductSizes{1024, 1024, 1024}, ProductSizes{8, 1000, 512}, ProductSizes{197, 768, 64}}) {
-    INFO(sizes.rows << "x" << sizes.columns << "x" << sizes.depth);
-    const Workload workload = ProductWorkload("product", sizes);
-    std::vector<double> least;
-    std::vector<size_t> predicted;
-    for (const TileEffort& effort : {kQuickTiles, kThoroughTiles}) {
-      TaskSpace space(workload, target);
-      TaskHistory history;
-      TaskEstimator estimator(space, target, kCold, nullptr);
-      Random random(1);
-      SearchContext context{space, history, estimator, &estimator};
-      std::vector<SearchPoint> points = MakeTileSearcher(context, effort)->Propose(16, random);
-      predicted.push_back(estimator.predicted());
-      double best = HUGE_VAL;
-      for (const SearchPoint& point : points) {
-        best = std::min(best, estimator.Rank(point.sketch, {&point.point, 1})[0].ln_seconds);
-      }
-      least.push_back(best);
-    }
-    CHECK(predicted[0] <= kMostPoints);
-    CHECK(predicted[0] < predicted[1]);
-    CHECK(least[0] <= least[1] + std::log(1.02));
   }
 }
 
