@@ -119,12 +119,12 @@ Status BatchWriter::Write(const std::string& path) const {
 
 StatusOr<CandidateBatch> CandidateBatch::Read(const std::string& path) {
   TCC_ASSIGN_OR_RETURN(SharedBytes file, MapFile(path));
-  StatusOr<CandidateBatch> batch = Parse(std::move(file));
+  StatusOr<CandidateBatch> batch = Parse(file);
   if (!batch.ok()) return Annotate(batch.status(), path);
   return batch;
 }
 
-StatusOr<CandidateBatch> CandidateBatch::Parse(SharedBytes file) {
+StatusOr<CandidateBatch> CandidateBatch::Parse(const SharedBytes& file) {
   const std::span<const uint8_t> bytes = file.bytes;
   if (!StartsWith(bytes, kMagic)) return NotABatch(bytes);
   ByteReader reader(bytes, "the batch");

@@ -71,7 +71,7 @@ class CandidateBatch {
  public:
   // Maps the file; errors name it.
   static StatusOr<CandidateBatch> Read(const std::string& path);
-  static StatusOr<CandidateBatch> Parse(SharedBytes file);
+  static StatusOr<CandidateBatch> Parse(const SharedBytes& file);
 
   const BatchHeader& header() const { return header_; }
   // Returns at least one task; no artefact is named twice in all of them.
