@@ -100,8 +100,8 @@ CudaDriver EmulatedDriver() {
 Status InjectDriverFault(const std::string& text) {
   const std::vector<std::string> words = absl::StrSplit(text, ':');
   NamedFault fault;
-  bool good = words.size() == 3 || (words.size() == 4 && words[3] == "sticky");
-  if (good) {
+  bool good = text.empty() || words.size() == 3 || (words.size() == 4 && words[3] == "sticky");
+  if (good && !text.empty()) {
     std::string nth = words[1];
     fault.call = words[0];
     fault.and_later = nth.ends_with("+");

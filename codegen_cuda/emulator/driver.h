@@ -63,7 +63,7 @@ void RecordDriverCalls(const DriverFault& fault = {});
 
 // Injects a fault by the name of a call: "cuEventQuery:5+:600" lets the fifth one and all that
 // follow fail with error 600, "cuModuleLoadDataEx:3:700:sticky" the third one and then every call.
-// FailedPrecondition: another form, or no such call.
+// "" none. FailedPrecondition: another form, or no such call.
 Status InjectDriverFault(const std::string& text);
 
 // Returns the names of the calls since RecordDriverCalls.

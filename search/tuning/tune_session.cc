@@ -49,20 +49,22 @@ Status TuneSession::Begin(std::span<const Workload> workloads, const Environment
   TCC_RETURN_IF_ERROR(MakeTasks(workloads, options));
   size_t begun = 0;
   for (; begun < tasks_.size() && !IsOver(); ++begun) {
-    TCC_RETURN_IF_ERROR(BeginTask(tasks_[begun]));
+    TCC_RETURN_IF_ERROR(BeginTask(tasks_[begun], options));
     tasks_[begun].first.reset();
   }
   tasks_.erase(tasks_.begin() + static_cast<ptrdiff_t>(begun), tasks_.end());
   return OkStatus();
 }
 
-// Makes the spaces of all tasks, and builds the first start of each: neither needs another task.
+// Makes the states of all tasks. With overlap their spaces are made, and the first start of each
+// built, on all threads; else each when it begins, so that a stop finds the tasks before begun.
 Status TuneSession::MakeTasks(std::span<const Workload> workloads,
                               const TaskTunerOptions& options) {
   tasks_ = std::vector<TaskState>(workloads.size());  // open_ points at one of them
+  for (size_t i = 0; i < workloads.size(); ++i) tasks_[i].workload = &workloads[i];
+  if (!options_.overlap) return OkStatus();
   return ForEachIndex(workloads.size(), options_.threads, [&](size_t i) {
     TaskState& task = tasks_[i];
-    task.workload = &workloads[i];
     if (IsOver()) return OkStatus();
     task.tuner = std::make_unique<TaskTuner>(workloads[i], options_.target, options);
     TaskSpace& space = task.tuner->space();
@@ -73,9 +75,11 @@ Status TuneSession::MakeTasks(std::span<const Workload> workloads,
 }
 
 // Reads what is known of a workload and measures what it gets without a search.
-Status TuneSession::BeginTask(TaskState& task) {
+Status TuneSession::BeginTask(TaskState& task, const TaskTunerOptions& options) {
   const Workload& workload = *task.workload;
-  TCC_CHECK(task.tuner != nullptr) << workload.name;
+  if (!task.tuner) {
+    task.tuner = std::make_unique<TaskTuner>(workload, options_.target, options);
+  }
   task.result.name = workload.name;
   task.result.key = workload.key;
   task.result.runs = workload.runs;

@@ -126,7 +126,7 @@ class TuneSession {
   BuiltBatch Propose(TaskState& task, size_t count, size_t built);
   StoredTrial TrialOf(const TaskState& task, const Candidate& candidate) const;
   Status MakeTasks(std::span<const Workload> workloads, const TaskTunerOptions& options);
-  Status BeginTask(TaskState& task);
+  Status BeginTask(TaskState& task, const TaskTunerOptions& options);
   Start StartOf(TaskState& task, size_t sketch, const SearchPoint& point);
   Status MeasureConstructed(TaskState& task);
   StatusOr<bool> Take(TaskState& task, const Start& start, Status& problem);

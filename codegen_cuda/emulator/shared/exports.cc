@@ -1,4 +1,6 @@
 #include <cstdlib>
+#include <mutex>
+#include <string>
 
 #include "codegen_cuda/emulator/driver.h"
 #include "support/check.h"
@@ -8,17 +10,23 @@
 namespace tcc::emulator {
 namespace {
 
-// The fault that TCC_EMULATED_FAULT names belongs to the whole process.
-CudaDriver DriverWithFault() {
-  if (const char* fault = std::getenv("TCC_EMULATED_FAULT"); fault != nullptr && *fault != '\0') {
-    const Status injected = InjectDriverFault(fault);
-    TCC_CHECK(injected.ok()) << Message(injected);
-  }
-  return EmulatedDriver();
+// Injects the fault that TCC_EMULATED_FAULT names, once for each value: a process that is forked
+// from one which has used the driver may have another.
+void TakeFault() {
+  static std::mutex mutex;
+  static std::string taken;
+  const char* text = std::getenv("TCC_EMULATED_FAULT");
+  const std::string wanted = text != nullptr ? text : "";
+  std::lock_guard lock(mutex);
+  if (wanted == taken) return;
+  const Status injected = InjectDriverFault(wanted);
+  TCC_CHECK(injected.ok()) << Message(injected);
+  taken = wanted;
 }
 
 const CudaDriver& Driver() {
-  static const CudaDriver driver = DriverWithFault();
+  static const CudaDriver driver = EmulatedDriver();
+  TakeFault();
   return driver;
 }
 
