@@ -66,6 +66,7 @@ Sketch WithValues(Sketch sketch, const Values& values) {
   for (size_t s = 0; s < values.size(); ++s) {
     sketch.trace.sizes[s].domain = {.kind = DomainKind::kChoice, .numbers = values[s]};
   }
+  sketch.program = nullptr;  // that of the sizes before
   return sketch;
 }
 

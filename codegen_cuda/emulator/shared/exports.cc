@@ -52,7 +52,9 @@ using tcc::CudaStreamHandle;
 TCC_CUDA_CALLS(TCC_EXPORT)
 
 // kCudaTakesNotes.
+// NOLINTBEGIN(readability-identifier-naming): the symbol's name
 extern "C" {
 extern __attribute__((visibility("default"))) const char tcc_takes_argument_notes;
 const char tcc_takes_argument_notes = 1;
 }
+// NOLINTEND(readability-identifier-naming)
