@@ -53,6 +53,18 @@ GpuTimingLimits TimingOf(GpuCode code) {
   return {.graph_seconds = 0, .replays = 1, .blocks = 2, .max_runs = 2, .max_sets = 2};
 }
 
+StatusOr<MeasuredDevice> CpuElsewhere(const Target& target, const ReadyMessage& ready, int threads,
+                                      std::optional<MeasurePolicy> policy) {
+  const MeasurePolicy chosen = policy.value_or(MeasurePolicy::kRotate64M);
+  if (chosen == MeasurePolicy::kInPlace) {
+    return UsageError("--policy {}: a worker elsewhere does not run networks", NameOf(chosen));
+  }
+  if (ready.device.empty()) return Missing("the worker elsewhere does not know its CPU's name");
+  MeasuredDevice device{.environment = LocalEnvironment(target, threads, chosen), .policy = chosen};
+  device.environment.device = ready.device;
+  return device;
+}
+
 }  // namespace
 
 NetworkBytes BytesOf(const Artefact& skeleton) {
@@ -61,9 +73,11 @@ NetworkBytes BytesOf(const Artefact& skeleton) {
 }
 
 StatusOr<MeasuredDevice> DeviceFor(const Target& target, const ReadyMessage& ready, int threads,
-                                   std::optional<MeasurePolicy> policy, const NetworkBytes& bytes) {
+                                   std::optional<MeasurePolicy> policy, const NetworkBytes& bytes,
+                                   bool elsewhere) {
   if (policy) TCC_RETURN_IF_ERROR(ExpectPolicy(*policy, target));
   if (!ready.gpu) {
+    if (elsewhere) return CpuElsewhere(target, ready, threads, policy);
     MeasurePolicy chosen = policy.value_or(MeasurePolicy::kInPlace);
     return MeasuredDevice{.environment = LocalEnvironment(target, threads, chosen),
                           .policy = chosen};

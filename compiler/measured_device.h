@@ -25,13 +25,15 @@ struct NetworkBytes {
 };
 NetworkBytes BytesOf(const Artefact& skeleton);
 
-// Returns the device of a worker that measures for the target with that many threads. `policy`
-// none: `auto`, which is in-place on CPUs; on GPUs it keeps warm what fits 0.8 of the L2 cache
-// together, else rotates weights while the arena fits, else all operands. Unavailable: the device
-// does not run the target's code, or there is no NVRTC for it. FailedPrecondition: a policy that
-// the device does not have.
+// Returns the device of a worker that measures for the target with that many threads. A CPU of
+// this machine is described as LocalEnvironment does, one of a worker elsewhere as the worker does.
+// `policy` none: `auto`, which is in-place on CPUs here, rotate-64M on others; on GPUs it keeps
+// warm what fits 0.8 of the L2 cache together, else rotates weights while the arena fits, else all
+// operands. Unavailable: the device does not run the target's code, or there is no NVRTC for it.
+// FailedPrecondition: a policy that the device does not have.
 StatusOr<MeasuredDevice> DeviceFor(const Target& target, const ReadyMessage& ready, int threads,
-                                   std::optional<MeasurePolicy> policy, const NetworkBytes& bytes);
+                                   std::optional<MeasurePolicy> policy, const NetworkBytes& bytes,
+                                   bool elsewhere = false);
 
 // Returns the environment whose records count in a compilation for the target on this machine. On a
 // GPU none of the machine's does: a compilation gives the same bytes everywhere. Of the devices

@@ -1,6 +1,7 @@
 #include "compiler/tune_graph.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "compiler/make_backend.h"
 #include "compiler/measured_device.h"
@@ -20,10 +21,18 @@
 namespace tcc {
 namespace {
 
-Status ExpectRunsHere(const Target& target) {
+// Returns the command that runs the worker; "": it is a program of this machine.
+std::string WorkerCommand(const TuneGraphOptions& options) {
+  if (!options.worker_command.empty()) return options.worker_command;
+  const char* given = std::getenv("TCC_WORKER_COMMAND");
+  return given != nullptr ? given : "";
+}
+
+// A worker elsewhere checks the features of its CPU when it loads a kernel.
+Status ExpectMeasurable(const Target& target, bool elsewhere) {
   switch (target.kind) {
     case TargetKind::kCpu:
-      return CheckCpuFeatures(RequiredCpuFeatures(target));
+      return elsewhere ? OkStatus() : CheckCpuFeatures(RequiredCpuFeatures(target));
     case TargetKind::kGpu:
       return OkStatus();  // the worker names its device
     case TargetKind::kReference:
@@ -46,19 +55,27 @@ uint64_t MemoryForWorker() {
 }
 
 // Starts the network in its own worker, which reads it from a file in the folder. Returns null,
-// with a warning, where it does not run there and is not needed.
+// with a warning, where it does not run there and is not needed, or the worker is elsewhere.
 StatusOr<std::unique_ptr<NetworkMeasurer>> MakeNetwork(TunableNetwork& network,
                                                        const TuneGraphOptions& options,
-                                                       const HelloMessage& hello,
+                                                       const TaskRunnerOptions& runner,
                                                        MeasurePolicy policy,
                                                        const StatusOr<TemporaryFolder>& folder) {
+  if (!runner.command.empty()) {
+    network.skeleton = {};
+    if (options.compile.warn) {
+      options.compile.warn(
+          "the winners are not compared inside the network, which a worker elsewhere does not run");
+    }
+    return nullptr;
+  }
   std::string file = folder.ok() ? *folder / "network.tcc" : "";
   Status written = folder.ok() ? WriteArtefact(network.skeleton, file) : folder.status();
   const bool is_straight = IsStraight(network.skeleton.plan.body);
   network.skeleton = {};
   StatusOr<std::unique_ptr<NetworkMeasurer>> made =
       written.ok() ? MakeLocalNetwork({file, network.task_of_kernel}, network.workloads,
-                                      {.hello = hello, .log = options.worker_log})
+                                      {.hello = runner.hello, .log = options.worker_log})
                    : written;
   if (made.ok() && !(*made)->TimesTasks() && !is_straight && options.compile.warn) {
     options.compile.warn(
@@ -85,6 +102,7 @@ size_t TellWarnings(const Database& database, size_t told,
 StatusOr<TaskRunnerOptions> RunnerFor(const TuneGraphOptions& options) {
   const bool is_gpu = options.compile.target.kind == TargetKind::kGpu;
   TaskRunnerOptions runner;
+  runner.command = WorkerCommand(options);
   runner.log = options.worker_log;
   runner.warn = options.compile.warn;
   runner.spare = is_gpu;
@@ -94,8 +112,9 @@ StatusOr<TaskRunnerOptions> RunnerFor(const TuneGraphOptions& options) {
     TCC_ASSIGN_OR_RETURN(int ordinal, options.ordinal ? *options.ordinal : ChosenCudaOrdinal());
     runner.hello.ordinal = static_cast<uint32_t>(ordinal);
   }
-  // A GPU's driver reserves addresses for all of its memory.
-  runner.hello.address_space_bytes = is_gpu ? 0 : MemoryForWorker();
+  // A GPU's driver reserves addresses for all of its memory; another machine has memory of its own.
+  const bool is_limited = !is_gpu && runner.command.empty();
+  runner.hello.address_space_bytes = is_limited ? MemoryForWorker() : 0;
   return runner;
 }
 
@@ -124,15 +143,19 @@ class NetworkTuning {
                                                    options_.compile.target.name));
     }
     const ReadyMessage ready = (*runner)->device();
-    TCC_ASSIGN_OR_RETURN(
-        MeasuringLock lock,
-        MeasuringLock::Acquire({.device = ready.gpu ? "cuda-" + ready.gpu->bus : "cpu",
-                                .say = options_.compile.warn,
-                                .stop = options_.compile.stop}));
+    std::optional<MeasuringLock> lock;  // of this machine's device
+    if (!IsElsewhere()) {
+      TCC_ASSIGN_OR_RETURN(
+          MeasuringLock taken,
+          MeasuringLock::Acquire({.device = ready.gpu ? "cuda-" + ready.gpu->bus : "cpu",
+                                  .say = options_.compile.warn,
+                                  .stop = options_.compile.stop}));
+      lock.emplace(std::move(taken));
+    }
     TCC_ASSIGN_OR_RETURN(MeasuredDevice device, Device(ready, options_.policy));
     StatusOr<TemporaryFolder> folder = TemporaryFolder::Make("the network that is tuned");
-    TCC_ASSIGN_OR_RETURN(
-        in_place_, MakeNetwork(network_, options_, measurer_.runner.hello, device.policy, folder));
+    TCC_ASSIGN_OR_RETURN(in_place_,
+                         MakeNetwork(network_, options_, measurer_.runner, device.policy, folder));
     Stopwatch stopwatch;
     StatusOr<TuneResult> result = RunBy(device, *std::move(runner));
     // A network with a kernel that cannot run cannot run either; then kernels are timed by
@@ -152,9 +175,11 @@ class NetworkTuning {
   }
 
  private:
+  bool IsElsewhere() const { return !measurer_.runner.command.empty(); }
+
   StatusOr<MeasuredDevice> Device(const ReadyMessage& ready, std::optional<MeasurePolicy> policy) {
     return DeviceFor(options_.compile.target, ready, options_.threads, policy,
-                     BytesOf(network_.skeleton));
+                     BytesOf(network_.skeleton), IsElsewhere());
   }
 
   StatusOr<TuneResult> RunBy(const MeasuredDevice& device, std::unique_ptr<TaskRunner> runner) {
@@ -196,7 +221,7 @@ class NetworkTuning {
 
 StatusOr<TuneResult> TuneGraph(Graph graph, const TuneGraphOptions& options, Database& database) {
   const CompileOptions& compile = options.compile;
-  TCC_RETURN_IF_ERROR(ExpectRunsHere(compile.target));
+  TCC_RETURN_IF_ERROR(ExpectMeasurable(compile.target, !WorkerCommand(options).empty()));
   TCC_ASSIGN_OR_RETURN(TunableNetwork network, TunableNetworkOf(std::move(graph), compile));
   return NetworkTuning(options, network, database).Run();
 }

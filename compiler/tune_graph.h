@@ -19,12 +19,16 @@ struct TuneGraphOptions {
   std::optional<MeasurePolicy> policy = {};  // none: `auto` (DeviceFor)
   int threads = 1;                           // that kernels run on, on a CPU
   std::optional<int> ordinal = {};           // of the GPU; none: TCC_CUDA_DEVICE's, else 0
+  // A command of the shell that runs `tcc-worker --stdio` on the machine to measure on; "": that of
+  // TCC_WORKER_COMMAND, else a worker of this machine.
+  std::string worker_command = {};
   // Called before candidates are measured in an environment.
   std::function<void(const Environment& environment)> begin = {};
   std::string worker_log;  // file for the worker's standard error; "": none
 };
 
-// Measures candidates for the kernels of an imported graph on this machine and records them. Error:
+// Measures candidates for the kernels of an imported graph, on this machine unless a command runs
+// the worker, and records them. Error:
 // Unavailable if the target's kernels do not run here or there is no worker; DeviceFor's; Tune's.
 StatusOr<TuneResult> TuneGraph(Graph graph, const TuneGraphOptions& options, Database& database);
 

@@ -59,6 +59,7 @@ Status ExpectNoSearch(const TuningOptions& options) {
       {"--searcher", options.searcher != plain.searcher},
       {"--cost-model", options.cost_model != plain.cost_model},
       {"--policy", options.policy != plain.policy},
+      {"--worker", options.worker != plain.worker},
       {"--seed", options.seed != plain.seed},
   };
   for (const auto& [option, is_given] : given) {
@@ -161,6 +162,10 @@ void AddTuningOptions(CommandLine& line, TuningOptions& options) {
                  "GPU to measure on, cuda:0; without a budget a part of the name of the device "
                  "whose records are taken")
       .TypeName("TEXT");
+  line.AddOption("--worker", options.worker,
+                 "Command of sh that runs `tcc-worker --stdio` on the machine to measure on; "
+                 "without: TCC_WORKER_COMMAND, else this machine")
+      .TypeName("COMMAND");
   line.AddOption("--seed", options.seed, "Seed of what is random").ShowDefault().TypeName("S");
   line.AddOption("--run", options.run,
                  "Folder to make for run.json, events.jsonl and worker.log of the run")
@@ -186,6 +191,7 @@ Status SetTuning(const TuningOptions& options, TuneGraphOptions& graph) {
     tune.model = std::make_shared<const LearnedModel>(std::move(model));
   }
   tune.seed = options.seed;
+  graph.worker_command = options.worker;
   TCC_ASSIGN_OR_RETURN(graph.policy, PolicyOf(options));
   if (!options.HasBudget()) TCC_RETURN_IF_ERROR(ExpectNoSearch(options));
   if (options.HasBudget() && !options.device.empty()) {

@@ -19,6 +19,7 @@ struct TuningOptions {
   std::string cost_model;  // file; "": the estimator's prior alone
   std::string policy = "auto";
   std::string device;  // "cuda:0" to measure on; else a part of the text of a recorded device
+  std::string worker;  // command that runs a worker elsewhere; "": TCC_WORKER_COMMAND, else here
   uint64_t seed = 0;
   std::string run;  // folder that tells of the run; "": none
 

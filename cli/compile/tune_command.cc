@@ -96,6 +96,7 @@ Status ExpectEmission(const TuneCommand& command) {
       {"--run", !tuning.run.empty()},
       {"--searcher", tuning.searcher != plain.searcher},
       {"--cost-model", !tuning.cost_model.empty()},
+      {"--worker", !tuning.worker.empty()},
   };
   for (const auto& [option, is_given] : given) {
     if (is_given) return UsageError("{}: --emit measures nothing; it takes --trials", option);

@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -156,11 +157,11 @@ StatusOr<Message> Finished(const ByteReader& reader, Message message) {
 }
 
 Status Gone() {
-  return Missing("the other side of the socket is gone");
+  return Missing("the other side is gone");
 }
 
-// Waits until there is something to read. An error or a hang-up is for recv to tell.
-Status WaitForInput(int socket, const Deadline& deadline) {
+// Waits until there is something to read. An error or a hang-up is for the read to tell.
+Status WaitForInput(int stream, const Deadline& deadline) {
   while (true) {
     int timeout = -1;
     if (deadline) {
@@ -169,19 +170,30 @@ Status WaitForInput(int socket, const Deadline& deadline) {
       timeout =
           static_cast<int>(std::clamp<int64_t>(left.count(), 0, std::numeric_limits<int>::max()));
     }
-    pollfd waited{.fd = socket, .events = POLLIN, .revents = 0};
+    pollfd waited{.fd = stream, .events = POLLIN, .revents = 0};
     int ready = ::poll(&waited, 1, timeout);
     if (ready > 0) return OkStatus();
     if (ready == 0) return absl::DeadlineExceededError("no whole frame came before the deadline");
-    if (errno != EINTR) return Missing("cannot wait for the socket: {}", std::strerror(errno));
+    if (errno != EINTR) return Missing("cannot wait for a frame: {}", std::strerror(errno));
   }
 }
 
+// Reads what a socket or a pipe holds, which is at least a byte or its end.
+ssize_t ReadSome(int stream, std::span<uint8_t> bytes) {
+  const ssize_t got = ::recv(stream, bytes.data(), bytes.size(), MSG_DONTWAIT);
+  return got < 0 && errno == ENOTSOCK ? ::read(stream, bytes.data(), bytes.size()) : got;
+}
+
+ssize_t WriteSome(int stream, std::span<const uint8_t> bytes) {
+  const ssize_t sent = ::send(stream, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  return sent < 0 && errno == ENOTSOCK ? ::write(stream, bytes.data(), bytes.size()) : sent;
+}
+
 // Fills all of `bytes`.
-Status Receive(int socket, std::span<uint8_t> bytes, const Deadline& deadline) {
+Status Receive(int stream, std::span<uint8_t> bytes, const Deadline& deadline) {
   while (!bytes.empty()) {
-    TCC_RETURN_IF_ERROR(WaitForInput(socket, deadline));
-    ssize_t got = ::recv(socket, bytes.data(), bytes.size(), MSG_DONTWAIT);
+    TCC_RETURN_IF_ERROR(WaitForInput(stream, deadline));
+    ssize_t got = ReadSome(stream, bytes);
     if (got < 0 && (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK)) continue;
     if (got <= 0) return Gone();
     bytes = bytes.subspan(static_cast<size_t>(got));
@@ -189,12 +201,12 @@ Status Receive(int socket, std::span<uint8_t> bytes, const Deadline& deadline) {
   return OkStatus();
 }
 
-Status Send(int socket, std::span<const uint8_t> bytes) {
+Status Send(int stream, std::span<const uint8_t> bytes) {
   while (!bytes.empty()) {
-    ssize_t sent = ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    ssize_t sent = WriteSome(stream, bytes);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-      pollfd waited{.fd = socket, .events = POLLOUT, .revents = 0};
+      pollfd waited{.fd = stream, .events = POLLOUT, .revents = 0};
       ::poll(&waited, 1, -1);
       continue;
     }
@@ -461,15 +473,15 @@ StatusOr<std::vector<uint8_t>> FrameHeader(FrameKind kind, size_t payload_bytes)
   return header.Take();
 }
 
-Status WriteFrame(int socket, FrameKind kind, std::span<const uint8_t> payload) {
+Status WriteFrame(int stream, FrameKind kind, std::span<const uint8_t> payload) {
   TCC_ASSIGN_OR_RETURN(const std::vector<uint8_t> header, FrameHeader(kind, payload.size()));
-  TCC_RETURN_IF_ERROR(Send(socket, header));
-  return Send(socket, payload);
+  TCC_RETURN_IF_ERROR(Send(stream, header));
+  return Send(stream, payload);
 }
 
-StatusOr<MeasureFrame> ReadFrame(int socket, const Deadline& deadline) {
+StatusOr<MeasureFrame> ReadFrame(int stream, const Deadline& deadline) {
   uint8_t bytes[kHeaderBytes];
-  TCC_RETURN_IF_ERROR(Receive(socket, bytes, deadline));
+  TCC_RETURN_IF_ERROR(Receive(stream, bytes, deadline));
   ByteReader header(bytes, "frame header");
   uint32_t kind = header.U32();
   size_t length = header.U32();
@@ -481,7 +493,7 @@ StatusOr<MeasureFrame> ReadFrame(int socket, const Deadline& deadline) {
   while (frame.payload.size() < length) {
     size_t begin = frame.payload.size();
     frame.payload.resize(std::min(length, begin + std::max(begin, kReadBytes)));
-    TCC_RETURN_IF_ERROR(Receive(socket, std::span(frame.payload).subspan(begin), deadline));
+    TCC_RETURN_IF_ERROR(Receive(stream, std::span(frame.payload).subspan(begin), deadline));
   }
   return frame;
 }

@@ -11,7 +11,8 @@
 #include "runtime/measure/measurement.h"
 #include "support/status.h"
 
-// The protocol between a tuner (the parent) and a worker process, over a stream socket.
+// The protocol between a tuner (the parent) and a worker process, over a stream socket or a pipe
+// each way.
 //
 //   parent                                     worker
 //   Hello {version, threads, device}     -->
@@ -28,7 +29,7 @@
 //                                        <--   Ran {seconds, by kernel}, or Failed
 //
 // A frame is u32 kind, u32 length, payload; payloads are encoded by ByteWriter. A worker ends with
-// exit code 0 when the parent closes the socket, and with 2 at a frame that it does not understand.
+// exit code 0 when the parent closes its end, and with 2 at a frame that it does not understand.
 namespace tcc {
 
 inline constexpr uint32_t kMeasureProtocolVersion = 3;
@@ -195,12 +196,12 @@ using Deadline = std::optional<std::chrono::steady_clock::time_point>;
 // Returns what stands before the payload of a frame. ResourceExhausted: the payload is longer than
 // kMaxFrameBytes.
 StatusOr<std::vector<uint8_t>> FrameHeader(FrameKind kind, size_t payload_bytes);
-// Writes a frame; raises no SIGPIPE. Unavailable: the other side is gone. ResourceExhausted: the
-// payload is longer than kMaxFrameBytes.
-Status WriteFrame(int socket, FrameKind kind, std::span<const uint8_t> payload);
+// Writes a frame to a socket, which raises no SIGPIPE, or to a pipe. Unavailable: the other side is
+// gone. ResourceExhausted: the payload is longer than kMaxFrameBytes.
+Status WriteFrame(int stream, FrameKind kind, std::span<const uint8_t> payload);
 // Reads a frame. Unavailable: the other side is gone, before or within the frame. DeadlineExceeded:
 // the frame was not whole before the deadline. InvalidArgument: an unknown kind, or longer than
 // kMaxFrameBytes.
-StatusOr<MeasureFrame> ReadFrame(int socket, const Deadline& deadline = std::nullopt);
+StatusOr<MeasureFrame> ReadFrame(int stream, const Deadline& deadline = std::nullopt);
 
 }  // namespace tcc

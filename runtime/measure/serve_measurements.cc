@@ -53,8 +53,8 @@ std::string Describe(const Measurement& failure) {
 // Not PR_SET_PDEATHSIG: that signal comes when the thread that started the worker ends.
 class Watchdog {
  public:
-  explicit Watchdog(int socket)
-      : ended_(::eventfd(0, EFD_CLOEXEC)), thread_([this, socket] { Watch(socket); }) {}
+  explicit Watchdog(int input)
+      : ended_(::eventfd(0, EFD_CLOEXEC)), thread_([this, input] { Watch(input); }) {}
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
   ~Watchdog() {
@@ -64,8 +64,8 @@ class Watchdog {
   }
 
  private:
-  void Watch(int socket) const {
-    pollfd waited[] = {{.fd = socket, .events = POLLRDHUP, .revents = 0},
+  void Watch(int input) const {
+    pollfd waited[] = {{.fd = input, .events = POLLRDHUP, .revents = 0},
                        {.fd = ended_, .events = POLLIN, .revents = 0}};
     while (waited[1].revents == 0) {
       if (::poll(waited, std::size(waited), -1) < 0) continue;
@@ -165,28 +165,28 @@ StatusOr<ReadyMessage> Prepare(const HelloMessage& hello, Machine& machine) {
 }
 
 // Answers the first frame: who is there, and what the process may take.
-StatusOr<Machine> Greet(int socket) {
-  TCC_ASSIGN_OR_RETURN(MeasureFrame frame, ReadFrame(socket));
+StatusOr<Machine> Greet(int input, int output) {
+  TCC_ASSIGN_OR_RETURN(MeasureFrame frame, ReadFrame(input));
   if (frame.kind != FrameKind::kHello) return UnexpectedFrame(frame.kind, "a hello");
   TCC_ASSIGN_OR_RETURN(HelloMessage hello, DecodeHello(frame.payload));
   Machine machine;
   StatusOr<ReadyMessage> ready = Prepare(hello, machine);
   if (!ready.ok()) {
     FailedMessage failed{.message = Message(ready.status())};
-    TCC_RETURN_IF_ERROR(WriteFrame(socket, FrameKind::kFailed, Encode(failed)));
+    TCC_RETURN_IF_ERROR(WriteFrame(output, FrameKind::kFailed, Encode(failed)));
     return ready.status();
   }
   if (kLimitsAddresses && hello.address_space_bytes > 0) {
     SetLimit(RLIMIT_AS, hello.address_space_bytes);
   }
-  TCC_RETURN_IF_ERROR(WriteFrame(socket, FrameKind::kReady, Encode(*ready)));
+  TCC_RETURN_IF_ERROR(WriteFrame(output, FrameKind::kReady, Encode(*ready)));
   return machine;
 }
 
 // The worker's side of the protocol: a task and a network, and what is asked of them.
 class Server {
  public:
-  Server(int socket, Machine machine) : socket_(socket), machine_(std::move(machine)) {}
+  Server(int output, Machine machine) : output_(output), machine_(std::move(machine)) {}
 
   // Answers a frame. Error: it makes no sense, or the tuner is gone.
   Status Answer(MeasureFrame frame) {
@@ -215,11 +215,11 @@ class Server {
  private:
   template <typename Message>
   Status Write(FrameKind kind, const Message& message) {
-    return WriteFrame(socket_, kind, Encode(message));
+    return WriteFrame(output_, kind, Encode(message));
   }
 
   Status WriteOutcome(const Status& status) {
-    if (status.ok()) return WriteFrame(socket_, FrameKind::kDone, {});
+    if (status.ok()) return WriteFrame(output_, FrameKind::kDone, {});
     return WriteFailed(Message(status));
   }
 
@@ -347,7 +347,7 @@ class Server {
     return least;
   }
 
-  int socket_;
+  int output_;
   Machine machine_;
   Canary canary_;
   std::optional<OpenTask> cpu_task_;
@@ -357,21 +357,21 @@ class Server {
 };
 
 // Serves frames until one makes no sense or the tuner is gone.
-Status Serve(int socket) {
-  TCC_ASSIGN_OR_RETURN(Machine machine, Greet(socket));
-  Server server(socket, std::move(machine));
+Status Serve(int input, int output) {
+  TCC_ASSIGN_OR_RETURN(Machine machine, Greet(input, output));
+  Server server(output, std::move(machine));
   while (true) {
-    TCC_ASSIGN_OR_RETURN(MeasureFrame frame, ReadFrame(socket));
+    TCC_ASSIGN_OR_RETURN(MeasureFrame frame, ReadFrame(input));
     TCC_RETURN_IF_ERROR(server.Answer(std::move(frame)));
   }
 }
 
 }  // namespace
 
-int ServeMeasurements(int socket) {
+int ServeMeasurements(int input, int output) {
   SetLimit(RLIMIT_CORE, 0);
-  Watchdog watchdog(socket);
-  Status status = Serve(socket);
+  Watchdog watchdog(input);
+  Status status = Serve(input, output);
   if (absl::IsUnavailable(status)) return 0;
   fmt::print(stderr, "tcc-worker: {}\n", Message(status));
   return 2;

@@ -40,7 +40,10 @@ StatusOr<Measurement> MeasuredBy(const MeasureFrame& answer, std::optional<uint6
 }
 
 WorkerOptions WorkerOf(const TaskRunnerOptions& options) {
-  return {.program = options.worker, .log = options.log, .hello = options.hello};
+  return {.program = options.worker,
+          .command = options.command,
+          .log = options.log,
+          .hello = options.hello};
 }
 
 }  // namespace
@@ -52,7 +55,7 @@ double UsualDeadlineSeconds(const ExpectedTime& expected) {
 StatusOr<std::unique_ptr<TaskRunner>> TaskRunner::Start(TaskRunnerOptions options) {
   TCC_CHECK(options.hello.threads >= 1) << options.hello.threads;
   TCC_CHECK(options.deadline_seconds != nullptr);
-  if (options.worker.empty()) {
+  if (options.worker.empty() && options.command.empty()) {
     TCC_ASSIGN_OR_RETURN(options.worker, FindWorker());
   }
   std::unique_ptr<TaskRunner> runner(new TaskRunner(std::move(options)));

@@ -30,6 +30,7 @@ double UsualDeadlineSeconds(const ExpectedTime& expected);
 
 struct TaskRunnerOptions {
   std::string worker = {};    // the path of tcc-worker; "": FindWorker()
+  std::string command = {};   // WorkerOptions::command, in place of `worker`
   HelloMessage hello = {};    // the device, the threads for kernels and the limits of a worker
   std::string log = {};       // a file that workers' messages are appended to; "": dropped
   double open_seconds = 300;  // the time that a task may take to open
@@ -43,8 +44,8 @@ struct TaskRunnerOptions {
   std::function<void(const std::string&)> warn = nullptr;
 };
 
-// A runner of candidates in one worker process of this machine, which candidates may crash. Only
-// one is in the worker at a time, so that no other one is under suspicion when the worker ends. A
+// A runner of candidates in one worker process, which candidates may crash. Only one is in the
+// worker at a time, so that no other one is under suspicion when the worker ends. A
 // candidate whose worker ended (kFault) or did not answer in time (kHang) is tried once more in a
 // fresh worker before it is blamed: the out-of-memory killer picks any process, and an earlier
 // candidate may have overwritten the worker's memory.

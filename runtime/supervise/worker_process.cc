@@ -33,6 +33,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr char kWorkerName[] = "tcc-worker";
 constexpr int kWorkerSocket = 3;
+constexpr char kShell[] = "/bin/sh";
 
 // A worker that is not asked to hurry has this long to end after its socket is closed.
 constexpr double kPoliteSeconds = 1;
@@ -86,13 +87,19 @@ StatusOr<int> OpenLog(const std::string& path) {
   return moved;
 }
 
-StatusOr<pid_t> Spawn(const std::string& program, int socket, int log) {
+StatusOr<pid_t> Spawn(const WorkerOptions& options, int socket, int log) {
+  const bool is_command = !options.command.empty();
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  if (is_command) {
+    posix_spawn_file_actions_adddup2(&actions, socket, STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, socket, STDOUT_FILENO);
+  } else {
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, socket, kWorkerSocket);
+  }
   posix_spawn_file_actions_adddup2(&actions, log, STDERR_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, socket, kWorkerSocket);
 
   // Signals that this thread blocks are none of the worker's business.
   sigset_t no_signals;
@@ -103,8 +110,10 @@ StatusOr<pid_t> Spawn(const std::string& program, int socket, int log) {
   posix_spawnattr_setpgroup(&attributes, 0);
   posix_spawnattr_setsigmask(&attributes, &no_signals);
 
-  std::string name = program;
-  std::array<char*, 2> arguments = {name.data(), nullptr};
+  std::string program = is_command ? kShell : options.program;
+  std::string flag = "-c", command = options.command;
+  std::array<char*, 4> arguments = {program.data(), is_command ? flag.data() : nullptr,
+                                    command.data(), nullptr};
   pid_t process = 0;
   const int error =
       posix_spawn(&process, program.c_str(), &actions, &attributes, arguments.data(), environ);
@@ -200,7 +209,7 @@ StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Begin(const WorkerOption
   FileDescriptor theirs(MoveUp(low));
   if (theirs.get() < 0) return Missing("no socket to a worker: {}", strerror(errno));
 
-  TCC_ASSIGN_OR_RETURN(pid_t process, Spawn(options.program, theirs.get(), log.get()));
+  TCC_ASSIGN_OR_RETURN(pid_t process, Spawn(options, theirs.get(), log.get()));
   std::unique_ptr<WorkerProcess> worker(new WorkerProcess(process, own.Release()));
   // The end of the worker shows only when nobody else holds its end of the socket.
   close(low.Release());
@@ -213,7 +222,8 @@ StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Begin(const WorkerOption
 Status WorkerProcess::AwaitReady(const WorkerOptions& options) {
   Status status = TakeReady(options);
   if (status.ok()) return status;
-  std::string message = fmt::format("worker '{}': {}", options.program, Message(status));
+  const std::string& name = options.command.empty() ? options.program : options.command;
+  std::string message = fmt::format("worker '{}': {}", name, Message(status));
   if (!options.log.empty()) message += fmt::format("; its messages are in {}", options.log);
   return absl::UnavailableError(message);
 }

@@ -21,13 +21,18 @@ inline constexpr double kCrashSeconds = 10;
 
 struct WorkerOptions {
   std::string program = {};  // FindWorker()
-  std::string log = {};      // a file that its stderr is appended to; "": dropped
+  // A command of the shell that runs `tcc-worker --stdio`, on another machine as a rule, in place
+  // of `program`; "": none.
+  std::string command = {};
+  std::string log = {};  // a file that its stderr is appended to; "": dropped
   HelloMessage hello = {};
   double ready_seconds = 30;  // the time it may take from its start to Ready
 };
 
-// A worker process and the socket to it, its descriptor 3. It leads a process group of its own, so
-// that Ctrl-C in a terminal reaches the tuner alone and that killing it takes its children along.
+// A worker process and the socket to it, its descriptor 3. A command has the socket as both
+// standard streams; pipes would raise SIGPIPE in the program that tunes. The process leads a group
+// of its own, so that Ctrl-C in a terminal reaches the tuner alone and that killing it takes its
+// children along.
 class WorkerProcess {
  public:
   // Spawns the program and exchanges Hello and Ready. Unavailable: it cannot be run, ended, stays

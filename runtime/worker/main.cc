@@ -1,8 +1,13 @@
 // tcc-worker: measures kernels for a tuner, which starts it with a socket as its descriptor 3; with
-// --batch it measures a file of candidates and is its own tuner.
+// --stdio the tuner is at the other end of its standard streams; with --batch it measures a file of
+// candidates and is its own tuner.
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <charconv>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -18,8 +23,8 @@ namespace {
 constexpr const char* kUsage =
     "usage: tcc-worker --batch B --results R [--seconds S] [--ordinal K] [--visit N]\n"
     "Measures the candidates of B, which `tcc tune --emit` wrote, and appends lines to R for\n"
-    "`tcc db import`. Without options a tuner starts this program, with a socket as descriptor "
-    "3.\n";
+    "`tcc db import`. Without options a tuner starts this program, with a socket as descriptor 3;\n"
+    "with --stdio alone it speaks to a tuner over its standard streams (tcc tune --worker).\n";
 
 enum ExitCode {
   kOk = 0,
@@ -91,6 +96,22 @@ int MeasureBatch(int count, char** arguments) {
   return CodeOf(status);
 }
 
+// Moves the standard streams out of reach first: what a kernel or a driver prints goes to stderr,
+// not between frames.
+int ServeStandardStreams() {
+  std::signal(SIGPIPE, SIG_IGN);  // that the tuner is gone shows when a pipe is written
+  const int input = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  const int output = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (input < 0 || output < 0 || nothing < 0) {
+    Say(fmt::format("--stdio: no standard streams: {}", std::strerror(errno)));
+    return kUsageError;
+  }
+  dup2(nothing, STDIN_FILENO);
+  if (dup2(STDERR_FILENO, STDOUT_FILENO) < 0) dup2(nothing, STDOUT_FILENO);
+  return ServeMeasurements(input, output);
+}
+
 }  // namespace
 }  // namespace tcc
 
@@ -99,6 +120,7 @@ int main(int count, char** arguments) {
     std::fputs(tcc::kUsage, stdout);
     return 0;
   }
+  if (count == 2 && std::strcmp(arguments[1], "--stdio") == 0) return tcc::ServeStandardStreams();
   if (count > 1) return tcc::MeasureBatch(count, arguments);
   constexpr int kSocket = 3;
   struct stat found{};
@@ -106,5 +128,5 @@ int main(int count, char** arguments) {
     std::fputs("tcc-worker: descriptor 3 is no socket; a tuner starts this program\n", stderr);
     return 2;
   }
-  return tcc::ServeMeasurements(kSocket);
+  return tcc::ServeMeasurements(kSocket, kSocket);
 }

@@ -3,6 +3,8 @@
 
 import json
 import os
+import pathlib
+import shlex
 import sqlite3
 
 from tcc_command import CommandTest, main
@@ -74,6 +76,14 @@ class GpuTune(CommandTest):
         self.assertEqual(tuned, self.compile("2.tcc", "--threads", "1"))
         self.assertEqual(tuned, self.compile("3.tcc", "--threads", "2", **self.emulated))
         self.call("check", self.model, "--target", "sm_86", "--db", self.database, "--emulate")
+
+    def test_a_gpu_of_a_worker_elsewhere_is_named_as_one_of_this_machine(self):
+        self.tune("--trials", "8", "--searcher", "random")
+        worker = pathlib.Path(self.tcc).parent / "tcc-worker"
+        self.tune("--trials", "8", "--searcher", "random", "--seed", "1",
+                  TCC_WORKER_COMMAND=f"cat | {shlex.quote(str(worker))} --stdio | cat")
+        self.assertIn("not compared inside the network", self.error)
+        self.assertEqual(len(self.rows("SELECT * FROM environment")), 1)
 
     def test_the_winners_are_compared_inside_the_network_as_a_whole(self):
         self.tune("--trials", "9", "--searcher", "random")

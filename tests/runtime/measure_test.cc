@@ -24,18 +24,28 @@ void BecomeWorker() {
   alarm(30);
 }
 
-// A worker in a forked child.
+// A worker in a forked child, which a socket leads to, or a pipe each way.
 class Worker {
  public:
-  explicit Worker(const HelloMessage& hello = {.threads = 2}) {
+  explicit Worker(const HelloMessage& hello = {.threads = 2}, bool has_pipes = false) {
+    TCC_CHECK(!has_pipes || (pipe(down_) == 0 && pipe(up_) == 0));
     child_ = fork();
     TCC_CHECK(child_ >= 0);
     if (child_ == 0) {
       sockets_.CloseEnd(0);
       BecomeWorker();
-      _exit(ServeMeasurements(sockets_.end(1)));
+      if (has_pipes) {
+        close(down_[1]);
+        close(up_[0]);
+        _exit(ServeMeasurements(down_[0], up_[1]));
+      }
+      _exit(ServeMeasurements(sockets_.end(1), sockets_.end(1)));
     }
     sockets_.CloseEnd(1);
+    if (has_pipes) {
+      close(down_[0]);
+      close(up_[1]);
+    }
     Send(FrameKind::kHello, Encode(hello));
   }
   Worker(const Worker&) = delete;
@@ -46,17 +56,19 @@ class Worker {
   }
 
   void Send(FrameKind kind, const std::vector<uint8_t>& payload) {
-    WriteFrame(sockets_.end(0), kind, payload).IgnoreError();
+    WriteFrame(down_[1] >= 0 ? down_[1] : sockets_.end(0), kind, payload).IgnoreError();
   }
   void SendBytes(std::span<const uint8_t> bytes) { tcc::SendBytes(sockets_.end(0), bytes); }
   StatusOr<MeasureFrame> Read(const Deadline& deadline = In(std::chrono::seconds(30))) {
-    return ReadFrame(sockets_.end(0), deadline);
+    return ReadFrame(up_[0] >= 0 ? up_[0] : sockets_.end(0), deadline);
   }
   void Kill() { kill(child_, SIGKILL); }
-  // Closes the socket and returns what waitpid says.
+  // Closes the socket or the pipes and returns what waitpid says.
   int End() {
     if (child_ <= 0) return 0;
     sockets_.CloseEnd(0);
+    if (down_[1] >= 0) close(down_[1]);
+    if (up_[0] >= 0) close(up_[0]);
     return Wait();
   }
   // The same of a worker that ends by itself.
@@ -69,6 +81,7 @@ class Worker {
 
  private:
   SocketPair sockets_;
+  int down_[2] = {-1, -1}, up_[2] = {-1, -1};  // pipes: to the worker, from it
   pid_t child_ = 0;
 };
 
@@ -254,12 +267,16 @@ TEST_CASE("a kernel that never returns is the tuner's to kill", "[runtime][measu
 
 TEST_CASE("a worker ends when its tuner goes away, also inside a kernel",
           "[runtime][measure][worker]") {
-  Worker idle;
-  CHECK(EndedWith(idle.End(), 0));
-  Worker busy;
-  REQUIRE(Open(busy, TaskOf(MeasuredArtefact("right"))) == "");
-  SendCandidate(busy, MeasuredArtefact("never_returns"));
-  CHECK(EndedWith(busy.End(), 0));
+  for (bool has_pipes : {false, true}) {
+    INFO(has_pipes);
+    Worker idle({.threads = 2}, has_pipes);
+    CHECK(EndedWith(idle.End(), 0));
+    Worker busy({.threads = 2}, has_pipes);
+    REQUIRE(Open(busy, TaskOf(MeasuredArtefact("right"))) == "");
+    CHECK(MeasureIn(busy, MeasuredArtefact("right")).status == MeasureStatus::kOk);
+    SendCandidate(busy, MeasuredArtefact("never_returns"));
+    CHECK(EndedWith(busy.End(), 0));
+  }
 }
 
 TEST_CASE("a reference that fails leaves the task closed and the worker there",

@@ -104,10 +104,12 @@ std::unique_ptr<WorkerProcess> StartFake() {
 constexpr double kLong = 50;
 constexpr double kShort = 0.02;
 
-std::unique_ptr<Measurer> MakeFake(std::vector<std::string>* warnings = nullptr) {
+std::unique_ptr<Measurer> MakeFake(std::vector<std::string>* warnings = nullptr,
+                                   const std::string& command = "") {
   StatusOr<std::unique_ptr<Measurer>> measurer = MakeLocalMeasurer({
       .runner = {
           .worker = TCC_FAKE_WORKER,
+          .command = command,
           .deadline_seconds = [](const ExpectedTime& expected) { return expected.stop_beyond; },
           .warn =
               [warnings](const std::string& message) {
@@ -215,6 +217,90 @@ TEST_CASE("a program that is no worker is unavailable", "[search][worker]") {
   CHECK(absl::IsUnavailable(none));
   CHECK_THAT(Message(none), Contains("cannot run '/nowhere/tcc-worker'"));
   CHECK_FALSE(HasChildren());
+}
+
+namespace {
+
+constexpr char kFakeStdio[] = TCC_FAKE_WORKER " --stdio";
+constexpr char kRealStdio[] = TCC_REAL_WORKER " --stdio";
+
+// What the stream of a process is.
+std::string StreamOf(pid_t process, int number) {
+  return std::filesystem::read_symlink(fmt::format("/proc/{}/fd/{}", process, number)).string();
+}
+
+}  // namespace
+
+TEST_CASE("a command's worker is spoken to over its standard streams", "[search][worker]") {
+  // In the second one the worker has a pipe each way.
+  for (const std::string& command :
+       {fmt::format("exec {}", kRealStdio), fmt::format("cat | {} | cat", kRealStdio)}) {
+    INFO(command);
+    StatusOr<std::unique_ptr<WorkerProcess>> worker = WorkerProcess::Start({.command = command});
+    INFO(worker.status());
+    REQUIRE(worker.ok());
+    CHECK((*worker)->ready().threads == 1);
+    CHECK((*worker)->End(kLong) == "ended with exit code 0");
+    CHECK_FALSE(HasChildren());
+  }
+}
+
+TEST_CASE("what a kernel prints gets into the log, not between frames", "[search][worker]") {
+  Folder folder;
+  const std::string log = folder / "worker.log";
+  StatusOr<std::unique_ptr<WorkerProcess>> worker =
+      WorkerProcess::Start({.command = fmt::format("exec {}", kRealStdio), .log = log});
+  INFO(worker.status());
+  REQUIRE(worker.ok());
+  const pid_t process = (*worker)->process();
+  CHECK(StreamOf(process, STDIN_FILENO) == "/dev/null");
+  CHECK(StreamOf(process, STDOUT_FILENO) == std::filesystem::canonical(log));
+}
+
+TEST_CASE("a command that runs no worker is unavailable and named", "[search][worker]") {
+  Status none = WorkerProcess::Start({.command = "echo hello; exit 5"}).status();
+  CHECK(absl::IsUnavailable(none));
+  CHECK_THAT(Message(none), Contains("worker 'echo hello; exit 5': "));
+  // Hello is cut off.
+  Status cut =
+      WorkerProcess::Start({.command = fmt::format("dd bs=1 count=9 | {}", kFakeStdio)}).status();
+  CHECK(absl::IsUnavailable(cut));
+  CHECK_THAT(Message(cut), Contains("ended with exit code 0 before it was ready"));
+  CHECK_FALSE(HasChildren());
+}
+
+TEST_CASE("candidates that crash or talk nonsense in a command's worker leave the others alone",
+          "[search][measurer]") {
+  std::vector<std::string> warnings;
+  std::unique_ptr<Measurer> measurer = MakeFake(&warnings, kFakeStdio);
+  OpenIn(*measurer);
+  CHECK(MeasureIn(*measurer, "s").status == MeasureStatus::kFault);
+  CHECK(warnings.size() == 1);
+  CHECK(MeasureIn(*measurer, "g").status == MeasureStatus::kFault);
+  CHECK(MeasureIn(*measurer, "h", kShort).status == MeasureStatus::kHang);
+  CHECK(MeasureIn(*measurer, "o").status == MeasureStatus::kOk);
+  measurer.reset();
+  CHECK_FALSE(HasChildren());
+}
+
+TEST_CASE("a connection that drops within a candidate is made again, and nobody is blamed",
+          "[search][measurer]") {
+  Folder folder;
+  const std::string flag = folder / "dropped";
+  const LocalMeasurerOptions same{.seed = 11};
+  TaskMessage task = TaskOf(MatrixProduct(), same);
+  task.artefact = Bytes("o");
+  constexpr size_t kHeader = 8;
+  const size_t whole = 2 * kHeader + Encode(HelloMessage{}).size() + Encode(task).size();
+  std::vector<std::string> warnings;
+  std::unique_ptr<Measurer> measurer =
+      MakeFake(&warnings, fmt::format("test -e {0} && exec {1}; touch {0}; dd bs=1 count={2} | {1}",
+                                      flag, kFakeStdio, whole + kHeader + 3));
+  OpenIn(*measurer);
+  CHECK(warnings.empty());
+  CHECK(MeasureIn(*measurer, "o").status == MeasureStatus::kOk);
+  REQUIRE(warnings.size() == 1);
+  CHECK_THAT(warnings[0], Contains("candidate 5 of 'mm': the worker ended with exit code 0"));
 }
 
 TEST_CASE("TCC_WORKER names the worker", "[search][worker]") {

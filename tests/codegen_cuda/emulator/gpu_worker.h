@@ -33,7 +33,7 @@ class GpuWorker {
       setenv("TCC_CUDA_DRIVER", driver, 1);
       setenv("TCC_EMULATED_FAULT", fault.c_str(), 1);
       unsetenv("TCC_EMULATED_SM");
-      _exit(ServeMeasurements(sockets_.end(1)));
+      _exit(ServeMeasurements(sockets_.end(1), sockets_.end(1)));
     }
     sockets_.CloseEnd(1);
     Send(FrameKind::kHello, Encode(hello));

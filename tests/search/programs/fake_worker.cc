@@ -1,10 +1,10 @@
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <string>
 
@@ -23,7 +23,8 @@
 namespace tcc {
 namespace {
 
-constexpr int kSocket = 3;
+// With --stdio the standard streams.
+int input = 3, output = 3;
 
 [[noreturn]] void EndBy(int signal) {
   std::signal(signal, SIG_DFL);  // a sanitizer would turn it into an exit code
@@ -36,7 +37,7 @@ bool IsThere(const std::string& path) {
 }
 
 void Answer(const MeasuredMessage& message) {
-  if (!WriteFrame(kSocket, FrameKind::kMeasured, Encode(message)).ok()) std::_Exit(9);
+  if (!WriteFrame(output, FrameKind::kMeasured, Encode(message)).ok()) std::_Exit(9);
 }
 
 void Do(const std::vector<uint8_t>& artefact, MeasuredMessage answer) {
@@ -50,7 +51,7 @@ void Do(const std::vector<uint8_t>& artefact, MeasuredMessage answer) {
       while (true) pause();
     case 'g': {
       const std::string garbage(64, '\xff');
-      send(kSocket, garbage.data(), garbage.size(), MSG_NOSIGNAL);
+      if (write(output, garbage.data(), garbage.size()) < 0) std::_Exit(9);
       return;
     }
     case 'i':
@@ -64,7 +65,7 @@ void Do(const std::vector<uint8_t>& artefact, MeasuredMessage answer) {
       return Answer(answer);
     case 'f': {
       const std::vector<uint8_t> failed = Encode(FailedMessage{.message = "no such kernel"});
-      if (!WriteFrame(kSocket, FrameKind::kFailed, failed).ok()) std::_Exit(9);
+      if (!WriteFrame(output, FrameKind::kFailed, failed).ok()) std::_Exit(9);
       return;
     }
     default:
@@ -87,7 +88,7 @@ Status Serve(const MeasureFrame& frame) {
   if (frame.kind == FrameKind::kHello) {
     TCC_ASSIGN_OR_RETURN(HelloMessage hello, DecodeHello(frame.payload));
     std::fputs("the fake worker says hello\n", stderr);
-    return WriteFrame(kSocket, FrameKind::kReady,
+    return WriteFrame(output, FrameKind::kReady,
                       Encode(ReadyMessage{.threads = hello.threads, .device = "a fake"}));
   }
   if (frame.kind == FrameKind::kTask) {
@@ -102,12 +103,16 @@ Status Serve(const MeasureFrame& frame) {
   return OkStatus();
 }
 
-int Main() {
+int Main(bool is_stdio) {
+  if (is_stdio) {
+    input = STDIN_FILENO;
+    output = STDOUT_FILENO;
+  }
   const rlimit no_core{};
   setrlimit(RLIMIT_CORE, &no_core);
   alarm(60);  // no test leaves it behind, whatever happens
   while (true) {
-    StatusOr<MeasureFrame> frame = ReadFrame(kSocket);
+    StatusOr<MeasureFrame> frame = ReadFrame(input);
     if (absl::IsUnavailable(frame.status())) return 0;
     if (!frame.ok() || !Serve(*frame).ok()) return 2;
   }
@@ -116,6 +121,6 @@ int Main() {
 }  // namespace
 }  // namespace tcc
 
-int main() {
-  return tcc::Main();
+int main(int count, char** arguments) {
+  return tcc::Main(count == 2 && std::strcmp(arguments[1], "--stdio") == 0);
 }
