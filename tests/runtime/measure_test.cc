@@ -35,6 +35,7 @@ class Worker {
       sockets_.CloseEnd(0);
       BecomeWorker();
       if (has_pipes) {
+        std::signal(SIGPIPE, SIG_IGN);  // as tcc-worker --stdio does
         close(down_[1]);
         close(up_[0]);
         _exit(ServeMeasurements(down_[0], up_[1]));

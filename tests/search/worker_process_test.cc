@@ -224,7 +224,7 @@ namespace {
 constexpr char kFakeStdio[] = TCC_FAKE_WORKER " --stdio";
 constexpr char kRealStdio[] = TCC_REAL_WORKER " --stdio";
 
-// What the stream of a process is.
+// Returns the file that a stream of a process leads to.
 std::string StreamOf(pid_t process, int number) {
   return std::filesystem::read_symlink(fmt::format("/proc/{}/fd/{}", process, number)).string();
 }
