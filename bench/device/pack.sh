@@ -40,7 +40,7 @@ for program in tcc tcc-bench tcc-fuzz; do
   echo "$program: $((bytes / 1000000)) MB, needs $needs"
   [ "$bytes" -le 30000000 ] || { echo "pack.sh: $program is too large" >&2; exit 1; }
 done
-cp bench/device/run.sh "$out/"
+cp bench/device/run.sh bench/device/steps.sh "$out/"
 
 export TCC_CACHE_DIR=$PWD/$out/cache
 [ "${out#/}" = "$out" ] || export TCC_CACHE_DIR=$out/cache
