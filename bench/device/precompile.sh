@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# usage: precompile.sh PROGRAMS TARGET SUITES
+# usage: precompile.sh PROGRAMS TARGET SUITES [NETWORK]
 #
 # Fills the cache of compiled programs (TCC_CACHE_DIR) with all that run.sh wants for the target: of
-# its tests, its calibration and the suites (NAME or NAME:MODE, with commas). PROGRAMS is the folder with tcc,
-# tcc-bench and tcc-fuzz.
+# its tests, its calibration and the suites (NAME or NAME:MODE, with commas); with NETWORK what
+# campaign.sh wants: of that network, small, of its calibration and the suites. PROGRAMS is the folder
+# with tcc, tcc-bench and, for tests, tcc-fuzz.
 #
 # A kernel that cannot be made (exit 1) is a failure of its step, which run.sh shows; the rest is
 # compiled. No NVRTC, or no such suite, is an error.
 set -euo pipefail
-programs=$1 target=$2 suites=$3
+programs=$1 target=$2 suites=$3 networks=${4:-}
 
 for suite in ${suites//,/ }; do
   echo "compiling $suite for $target"
@@ -20,12 +21,15 @@ for suite in ${suites//,/ }; do
 done
 
 # As many points as run.sh has, and the same networks.
-echo "compiling tests for $target"
-"$programs/tcc-fuzz" cuda --compile-only "$target" --points "${TCC_POINTS:-500}" | tail -n 1 ||
-  [ $? -eq 1 ]
+if [ -z "$networks" ]; then
+  echo "compiling tests for $target"
+  "$programs/tcc-fuzz" cuda --compile-only "$target" --points "${TCC_POINTS:-500}" | tail -n 1 ||
+    [ $? -eq 1 ]
+  networks=$("$programs/tcc" zoo list | awk '{print $1}')
+fi
 models=$(mktemp -d)
 trap 'rm -rf "$models"' EXIT
-for network in $("$programs/tcc" zoo list | awk '{print $1}'); do
+for network in $networks; do
   "$programs/tcc" zoo export "$network" --small -o "$models/$network.onnx"
   "$programs/tcc" compile "$models/$network.onnx" --target "$target" -o "$models/out.tcc" \
     --progress none || [ $? -eq 1 ]

@@ -94,6 +94,34 @@ class DevicePack(unittest.TestCase):
                 if not needs_nvrtc:
                     self.assertIn("runs CUDA text only", log)
 
+    def test_a_campaign_is_packed_with_its_batches_and_finds_its_programs(self):
+        out = self.folder / "campaign/pack"
+        out.parent.mkdir()
+        code, said = outcome([SCRIPT, "--campaign", "--target", "sm_86", "--suites", "smoke",
+                              "--networks", "dqn", "--candidates", "8", "--out", out,
+                              "--programs", PROGRAMS])
+        self.assertEqual(code, 0, said)
+        self.assertRegex(said, r"dqn\.strict\.tccb: \d+ candidates of \d+ kernels")
+        self.assertRegex(said, r"batches: \d+ KiB")
+        self.assertRegex(said, r"pack\.tar\.xz: \d+ MiB")
+        there = self.folder / "there/campaign"
+        with tarfile.open(f"{out}.tar.xz") as archive:
+            archive.extractall(there)
+        pack = there / "pack"
+        self.assertEqual(sorted(path.name for path in pack.iterdir()),
+                         ["batches", "bin", "cache", "campaign.sh", "steps.sh",
+                          "torch_networks.py"])
+        self.assertEqual(sorted(path.name for path in (pack / "bin").iterdir()),
+                         ["tcc", "tcc-bench", "tcc-worker"])
+        # The emulated driver takes text alone: machine code comes as far as its loader.
+        code, said = outcome([pack / "campaign.sh", "--quick"], TCC_CUDA_DRIVER=DRIVER,
+                             TCC_EMULATED_SM="86", **ABSENT)
+        self.assertEqual(code, 1, said)
+        self.assertIn("nothing runs here", said)
+        with tarfile.open(pack / "results/emulated_sm_86/results.tar.xz") as archive:
+            log = archive.extractfile("files/log.txt").read().decode()
+        self.assertIn("runs CUDA text only", log.partition("== check dqn")[2])
+
     def test_an_option_that_it_does_not_know_is_refused(self):
         code, said = outcome([SCRIPT, "--fast"])
         self.assertEqual(code, 2)
