@@ -9,24 +9,63 @@ namespace {
 constexpr int64_t kKiB = 1024;
 
 // The first row of an architecture is its typical device, and a longer name comes before a shorter
-// one that it begins with. H100 has the rates of H200's multiprocessors, by the clock, and the
-// share of its data sheet's memory rate that H200 reaches: 85 %.
+// one that it begins with. The row of H200 was measured (bench/results/NVIDIA_H200/run.json,
+// "calibration"). The others have numbers of data sheets (reference: gpu_perf, section 1), and
+// rates of L2 that no device has confirmed. H100 has the rates of H200's multiprocessors, by the
+// clock, and the share of its data sheet's memory rate that H200 reaches: 85 %.
 constexpr GpuProfile kGpus[] = {
-    // sm, device, multiprocessors, clock, multiply-adds, on tensor cores, L2, its rate, memory's
-    // rate, launch; warps, blocks, shared memory, what of it is reserved per block
-    {75, "Tesla T4", 40, 1.59e9, 2, 512, 4e6, 1.27e12, 320e9, 2e-6, 32, 16, 64 * kKiB, 0},
-    {80, "NVIDIA A100", 108, 1.41e9, 2, 1024, 40e6, 4.5e12, 2039e9, 2e-6, 64, 32, 164 * kKiB, kKiB},
-    {86, "NVIDIA A10", 72, 1.71e9, 4, 512, 6e6, 1.8e12, 600e9, 2e-6, 48, 16, 100 * kKiB, kKiB},
-    {89, "NVIDIA GeForce RTX 4090", 128, 2.52e9, 4, 256, 72e6, 5e12, 1008e9, 2e-6, 48, 24,
-     100 * kKiB, kKiB},
-    {90, "NVIDIA H200", 132, 1.93e9, 4, 1272, 62.9e6, 5.85e12, 4070e9, 0.68e-6, 64, 32, 228 * kKiB,
-     kKiB},
-    {90, "NVIDIA H100 PCIe", 114, 1.71e9, 4, 1272, 52.4e6, 5.2e12, 1700e9, 0.68e-6, 64, 32,
-     228 * kKiB, kKiB},
-    {90, "NVIDIA H100 NVL", 132, 1.74e9, 4, 1272, 62.9e6, 5.3e12, 3310e9, 0.68e-6, 64, 32,
-     228 * kKiB, kKiB},
-    {90, "NVIDIA H100", 132, 1.93e9, 4, 1272, 52.4e6, 5.85e12, 2840e9, 0.68e-6, 64, 32, 228 * kKiB,
-     kKiB},
+    // sm, device, multiprocessors, warps, blocks, shared memory, what of it is reserved per block;
+    // clock, multiply-adds, on tensor cores, L2, its rate, memory's rate, launch
+    {{75, "Tesla T4", 40, 32, 16, 64 * kKiB, 0}, 1.59e9, 2, 512, 4e6, 1.27e12, 320e9, 2e-6},
+    {{80, "NVIDIA A100", 108, 64, 32, 164 * kKiB, kKiB},
+     1.41e9,
+     2,
+     1024,
+     40e6,
+     4.5e12,
+     2039e9,
+     2e-6},
+    {{86, "NVIDIA A10", 72, 48, 16, 100 * kKiB, kKiB}, 1.71e9, 4, 512, 6e6, 1.8e12, 600e9, 2e-6},
+    {{89, "NVIDIA GeForce RTX 4090", 128, 48, 24, 100 * kKiB, kKiB},
+     2.52e9,
+     4,
+     256,
+     72e6,
+     5e12,
+     1008e9,
+     2e-6},
+    {{90, "NVIDIA H200", 132, 64, 32, 228 * kKiB, kKiB},
+     1.93e9,
+     4,
+     1272,
+     62.9e6,
+     5.85e12,
+     4070e9,
+     0.68e-6},
+    {{90, "NVIDIA H100 PCIe", 114, 64, 32, 228 * kKiB, kKiB},
+     1.71e9,
+     4,
+     1272,
+     52.4e6,
+     5.2e12,
+     1700e9,
+     0.68e-6},
+    {{90, "NVIDIA H100 NVL", 132, 64, 32, 228 * kKiB, kKiB},
+     1.74e9,
+     4,
+     1272,
+     62.9e6,
+     5.3e12,
+     3310e9,
+     0.68e-6},
+    {{90, "NVIDIA H100", 132, 64, 32, 228 * kKiB, kKiB},
+     1.93e9,
+     4,
+     1272,
+     52.4e6,
+     5.85e12,
+     2840e9,
+     0.68e-6},
 };
 
 }  // namespace

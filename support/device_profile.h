@@ -73,53 +73,56 @@ inline constexpr int64_t kPassBytes = kBanks * kBankBytes;
 inline constexpr int64_t kRegisterUnit = 256;
 inline constexpr int64_t kSharedUnit = 128;
 
-// The constants of one kind of NVIDIA GPU. Rates per cycle are those of one multiprocessor;
-// instructions are those of a warp.
-struct GpuProfile {
+// What one kind of NVIDIA GPU has a whole number of. The limits are those of a multiprocessor (CUDA
+// programming guide, "technical specifications per compute capability"). The driver reserves
+// `reserved_bytes` of shared memory per block for itself.
+struct GpuSizes {
   int sm = 0;
   std::string_view device;  // how the name of such a device begins, as the driver has it
-
-  // The row of H200 was measured (bench/results/NVIDIA_H200/run.json, "calibration"). The others
-  // have numbers of data sheets (reference: gpu_perf, section 1), and rates of L2 that no device
-  // has confirmed.
   int64_t multiprocessors = 0;
-  double hertz = 0;
-  double fma_per_cycle = 0;  // 2 where a warp's multiply-add takes two cycles
-  double mma_per_cycle = 0;  // multiply-adds of 16-bit operands on tensor cores
-  double l2_bytes = 0;
-  double l2_rate = 0;         // bytes per second
-  double memory_rate = 0;     // bytes per second
-  double launch_seconds = 0;  // what a launch adds to its kernel
-
-  // The limits of a multiprocessor (CUDA programming guide, "technical specifications per compute
-  // capability"). The driver reserves `reserved_bytes` of shared memory per block for itself.
   int64_t warps = 0;
   int64_t blocks = 0;
   int64_t shared_bytes = 0;
   int64_t reserved_bytes = 0;
+};
 
-  // Reference: gpu_perf, sections 1 and 2.
-  double issued_per_cycle = 4;
-  double special_per_cycle = 0.5;  // exponentials, reciprocals, roots: 16 lanes
-  double passes_per_cycle = 1;     // of kPassBytes, by shared memory or L1
-  double l2_port = 64;             // bytes per cycle that one multiprocessor can take; a guess
+// The constants of a GPU: name, start value, whether a fit may change it, meaning. Those that start
+// at 0 have a value for each device. Rates per cycle are those of one multiprocessor, instructions
+// are those of a warp, and cycles are what a warp waits. Sizes of caches stay: a step in a formula
+// has no slope. Sources: gpu_perf (reference), sections 1 and 2, for issued_per_cycle,
+// special_per_cycle and passes_per_cycle, else guesses. The instruction cache has 32 KiB, and
+// instructions have 16 bytes. step_instructions and code_versions were chosen by three kernels of
+// resnet18.
+#define TCC_GPU_CONSTANTS(X)                                                                 \
+  X(hertz, 0, true, "cycles per second")                                                     \
+  X(fma_per_cycle, 0, false, "multiply-adds: 2 where one of a warp takes two cycles")        \
+  X(mma_per_cycle, 0, false, "multiply-adds of 16-bit operands on tensor cores")             \
+  X(l2_bytes, 0, false, "")                                                                  \
+  X(l2_rate, 0, true, "bytes per second from L2")                                            \
+  X(memory_rate, 0, true, "bytes per second from memory")                                    \
+  X(launch_seconds, 0, true, "what a launch adds to its kernel")                             \
+  X(issued_per_cycle, 4, false, "instructions that begin")                                   \
+  X(special_per_cycle, 0.5, true, "exponentials, reciprocals, roots")                        \
+  X(passes_per_cycle, 1, false, "of 128 bytes, by shared memory or L1")                      \
+  X(l2_port, 64, true, "bytes per cycle from L2 to one multiprocessor")                      \
+  X(memory_latency, 500, true, "cycles for data from L2 or memory")                          \
+  X(shared_latency, 28, true, "cycles for a load from shared memory")                        \
+  X(barrier_cycles, 30, true, "")                                                            \
+  X(exchange_cycles, 160, true, "for a sum over the threads of a row by shuffles")           \
+  X(cached_instructions, 2048, false, "that an instruction cache holds")                     \
+  X(fetch_cycles, 4, true, "for each further instruction, which comes from a farther cache") \
+  X(step_instructions, 12, true, "of a step: a barrier, the wait for a copy, addresses")     \
+  X(code_versions, 2.3, true, "instructions of the machine code for each that is counted")   \
+  X(usable, 0.8, false, "share of L2 that data may take and stay")                           \
+  X(read_again, 0.5, true, "share of what a further wave of blocks fetches anew beyond L2")  \
+  X(spill, 2, true, "slowdown at twice as many values as registers")                         \
+  X(overlap, 3, true, "p: times t_i that overlap take (sum of t_i^p)^(1/p) in all")
 
-  // Cycles that a warp waits; guesses.
-  double memory_latency = 500;  // for data from L2 or memory
-  double shared_latency = 28;   // for a load from shared memory
-  double barrier_cycles = 30;
-  double exchange_cycles = 160;  // for a sum over the threads of a row by shuffles
-
-  // Instructions of 16 bytes that an instruction cache of 32 KiB holds, and the cycles that each
-  // further one takes from a farther cache, 32 per line of 8. Both are guesses.
-  double cached_instructions = 2048;
-  double fetch_cycles = 4;
-
-  // Guesses.
-  double usable = 0.8;      // share of L2 that data may take and stay
-  double read_again = 0.5;  // share of what each further wave of blocks fetches anew beyond L2
-  double spill = 2;         // slowdown at twice as many values as registers
-  double overlap = 3;       // p: times t_i that overlap take (sum of t_i^p)^(1/p) in all
+// The constants of one kind of NVIDIA GPU.
+struct GpuProfile : GpuSizes {
+#define TCC_GPU_CONSTANT(name, start, fitted, meaning) double name = start;
+  TCC_GPU_CONSTANTS(TCC_GPU_CONSTANT)
+#undef TCC_GPU_CONSTANT
 };
 
 // Returns the constants of the typical device of an architecture. An architecture newer than the

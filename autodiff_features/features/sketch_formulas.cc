@@ -138,9 +138,10 @@ StatusOr<SketchFormulas> SketchFormulas::CreateForGpu(const SymbolicProgram& pro
   TCC_RETURN_IF_ERROR(ExpectGpuLoops(program.fn));
   std::vector<LaunchWork> launches = LaunchesOf(program.fn, target);
   Parts parts;
+  GpuConstants gpu = ConstantsOf(profile);
   std::vector<LaunchPrior> priors;
   for (const LaunchWork& launch : launches) {
-    priors.push_back(PriorOf(launch, profile, settings));
+    priors.push_back(PriorOf(launch, gpu, settings));
     parts.nests.push_back(launch.name);
   }
   parts.prior = LnSecondsOf(priors);

@@ -8,7 +8,6 @@
 namespace tcc {
 namespace {
 
-constexpr double kOfStep = 12;  // instructions: a barrier, the wait for a copy, addresses
 constexpr double kOfExchange = 12;
 
 // Returns the sum over the sites of what a block needs: `each` per run, in all warps.
@@ -26,7 +25,7 @@ Expr RoundedUp(const Expr& value, int64_t unit) {
 }
 
 // Returns the number of blocks that are resident on a multiprocessor, at least 1.
-Expr ResidentOf(const LaunchWork& launch, const GpuProfile& gpu) {
+Expr ResidentOf(const LaunchWork& launch, const GpuConstants& gpu) {
   const NestResources& needs = launch.resources;
   Expr warps = CeilDivide(needs.threads, Expr(Target::kWarp));
   Expr registers = MinOf(needs.registers, Expr(kCudaLimits.registers));
@@ -43,111 +42,108 @@ Expr ResidentOf(const LaunchWork& launch, const GpuProfile& gpu) {
 }
 
 // Returns the slowdown by values that do not fit the registers of a thread.
-Expr SpillFactor(const LaunchWork& launch, const GpuProfile& gpu) {
+Expr SpillFactor(const LaunchWork& launch, const GpuConstants& gpu) {
   const NestResources& needs = launch.resources;
   Expr threads = MaxOf(Real(needs.threads), Real(Target::kWarp));
   Expr file = MinOf(Real(kCudaLimits.registers), Over(Real(kCudaLimits.register_file), threads));
   Expr beyond = Over(MaxOf(Real(needs.registers), file), file) - Real(1);
-  return Plus(Real(1), Times(Real(gpu.spill), beyond));
+  return Plus(Real(1), Times(gpu.spill, beyond));
 }
 
 // Returns the bytes that move between memory and L2.
 Expr MemoryBytes(const LaunchWork& launch, const Expr& l2_bytes, const Expr& resident,
-                 const GpuProfile& gpu, const RunSettings& settings) {
+                 const GpuConstants& gpu, const RunSettings& settings) {
   const Expr& all = launch.memory_bytes;
   Expr cold = Real(0);
   if (settings.cold_weights) cold = Plus(cold, launch.constant_bytes);
   if (settings.cold_activations) cold = Plus(cold, all - launch.constant_bytes);
   Expr at_once = Times(resident, Real(static_cast<double>(gpu.multiprocessors)));
   Expr waves = MaxOf(Over(Real(launch.blocks), at_once), Real(1));
-  Expr again = Plus(Real(1), Times(Real(gpu.read_again), waves - Real(1)));
+  Expr again = Plus(Real(1), Times(gpu.read_again, waves - Real(1)));
   Expr larger = MinOf(Times(all, again), MaxOf(l2_bytes, all));
-  return SelectOf(all <= Real(gpu.l2_bytes * gpu.usable), cold, larger);
+  return SelectOf(all <= Times(gpu.l2_bytes, gpu.usable), cold, larger);
 }
 
 // Returns the instructions of the launch's machine code. Copies stand before the loop of steps and
 // in it, and loops stand with and without conditions: 520 instructions for 232 counted ones, 560
 // for 247, 872 for 380 in convolutions of resnet18. Too few elsewhere: products have 3 to 8 times.
-Expr CodeOf(const LaunchWork& launch) {
-  constexpr double kVersions = 2.3;
-  Expr code = Real(kOfStep);
+Expr CodeOf(const LaunchWork& launch, const GpuConstants& gpu) {
+  Expr code = gpu.step_instructions;
   for (const WarpSite& site : launch.sites) code = Plus(code, site.instructions);
-  return Times(code, Real(kVersions));
+  return Times(code, gpu.code_versions);
 }
 
 // Returns the cycles that an instruction in a loop is waited for, on average. Code that takes turns
 // in a cache smaller than itself is never found there as a whole: the part beyond is fetched anew
 // each time.
-Expr FetchCyclesInLoops(const LaunchWork& launch, const GpuProfile& gpu) {
-  Expr looped = Real(kOfStep);
+Expr FetchCyclesInLoops(const LaunchWork& launch, const GpuConstants& gpu) {
+  Expr looped = gpu.step_instructions;
   for (const WarpSite& site : launch.sites) {
     looped = Plus(looped, SelectOf(site.runs > Real(1), site.instructions, Real(0)));
   }
-  Expr beyond = MaxOf(looped - Real(gpu.cached_instructions), Real(0));
-  return Times(Over(beyond, looped), Real(gpu.fetch_cycles));
+  Expr beyond = MaxOf(looped - gpu.cached_instructions, Real(0));
+  return Times(Over(beyond, looped), gpu.fetch_cycles);
 }
 
 // Returns the cycles that a block takes if its warps never wait for each other's instructions: each
 // instruction a cycle, and what loads and barriers let a warp wait for. With copies for `ahead`
 // steps under way, ahead + 1 steps of c cycles take at least the latency and one step: a step takes
 // max(c, (c + latency) / (ahead + 1)).
-Expr CyclesAlone(const LaunchWork& launch, const GpuProfile& gpu) {
-  Expr cycles = Real(0), waits = Real(gpu.memory_latency);
+Expr CyclesAlone(const LaunchWork& launch, const GpuConstants& gpu) {
+  Expr cycles = Real(0), waits = gpu.memory_latency;
   Expr of_instruction = Plus(Real(1), FetchCyclesInLoops(launch, gpu));
   for (const WarpSite& site : launch.sites) {
     Expr each = Times(site.instructions, of_instruction);
-    if (site.waits_for_shared) each = Plus(each, Real(gpu.shared_latency));
-    if (site.waits_for_memory) each = Plus(each, Real(gpu.memory_latency));
+    if (site.waits_for_shared) each = Plus(each, gpu.shared_latency);
+    if (site.waits_for_memory) each = Plus(each, gpu.memory_latency);
     cycles = Plus(cycles, Times(site.runs, each));
-    waits = Plus(waits, Times(site.exchanges, Real(gpu.exchange_cycles)));
+    waits = Plus(waits, Times(site.exchanges, gpu.exchange_cycles));
   }
   if (IsReal(launch.steps, 0)) return Plus(cycles, waits);
   Expr step = Over(cycles, launch.steps);
   Expr shared_by = Plus(launch.ahead, Real(1));
-  Expr each = MaxOf(step, Over(Plus(step, Real(gpu.memory_latency)), shared_by));
-  return Plus(waits, Times(launch.steps, Plus(each, Real(gpu.barrier_cycles))));
+  Expr each = MaxOf(step, Over(Plus(step, gpu.memory_latency), shared_by));
+  return Plus(waits, Times(launch.steps, Plus(each, gpu.barrier_cycles)));
 }
 
 }  // namespace
 
-LaunchPrior PriorOf(const LaunchWork& launch, const GpuProfile& gpu, const RunSettings& settings) {
+LaunchPrior PriorOf(const LaunchWork& launch, const GpuConstants& gpu,
+                    const RunSettings& settings) {
   Expr blocks = Real(launch.blocks), processors(gpu.multiprocessors);
   Expr rounds = Real(CeilDivide(launch.blocks, processors));
   Expr resident = ResidentOf(launch, gpu);
   Expr multiply_adds = SumOfBlock(launch, [](const WarpSite& s) { return s.multiply_adds; });
   Expr instructions = SumOfBlock(launch, [](const WarpSite& s) { return s.instructions; });
-  instructions = Plus(instructions, Times(Times(launch.warps, launch.steps), Real(kOfStep)));
+  instructions =
+      Plus(instructions, Times(Times(launch.warps, launch.steps), gpu.step_instructions));
   for (const WarpSite& site : launch.sites) {
     instructions = Plus(instructions, Times(Times(site.warps, site.exchanges), Real(kOfExchange)));
   }
-  auto cycles = [](const Expr& count, double rate) { return Over(count, Real(rate)); };
   Expr busy = Largest(
-      {cycles(instructions, gpu.issued_per_cycle), cycles(multiply_adds, gpu.fma_per_cycle),
-       cycles(SumOfBlock(launch, [](const WarpSite& s) { return s.special; }),
-              gpu.special_per_cycle),
-       cycles(SumOfBlock(launch, [](const WarpSite& s) { return s.mma; }), gpu.mma_per_cycle)});
+      {Over(instructions, gpu.issued_per_cycle), Over(multiply_adds, gpu.fma_per_cycle),
+       Over(SumOfBlock(launch, [](const WarpSite& s) { return s.special; }), gpu.special_per_cycle),
+       Over(SumOfBlock(launch, [](const WarpSite& s) { return s.mma; }), gpu.mma_per_cycle)});
   Expr passes = SumOfBlock(launch, [](const WarpSite& s) { return s.passes; });
   Expr sectors = SumOfBlock(launch, [](const WarpSite& s) { return s.sectors; });
   Expr l2_bytes = Times(Times(blocks, sectors), Real(kSectorBytes));
-  Expr ports = Times(MinOf(blocks, Real(processors)), Real(gpu.l2_port * gpu.hertz));
+  Expr ports = Times(MinOf(blocks, Real(processors)), Times(gpu.l2_port, gpu.hertz));
 
   LaunchPrior prior;
-  Expr hertz = Real(gpu.hertz);
   prior.resident = Real(resident);
-  prior.issue = Over(Times(Times(rounds, busy), SpillFactor(launch, gpu)), hertz);
-  prior.passes = Over(Times(rounds, cycles(passes, gpu.passes_per_cycle)), hertz);
-  prior.l2 = Over(l2_bytes, MinOf(Real(gpu.l2_rate), ports));
+  prior.issue = Over(Times(Times(rounds, busy), SpillFactor(launch, gpu)), gpu.hertz);
+  prior.passes = Over(Times(rounds, Over(passes, gpu.passes_per_cycle)), gpu.hertz);
+  prior.l2 = Over(l2_bytes, MinOf(gpu.l2_rate, ports));
   prior.memory =
-      Over(MemoryBytes(launch, l2_bytes, prior.resident, gpu, settings), Real(gpu.memory_rate));
+      Over(MemoryBytes(launch, l2_bytes, prior.resident, gpu, settings), gpu.memory_rate);
   Expr waves = Real(CeilDivide(launch.blocks, processors * resident));
   // The first warp finds no code in the cache.
-  prior.code = CodeOf(launch);
-  Expr fetched = Times(prior.code, Real(gpu.fetch_cycles));
-  prior.latency = Over(Plus(Times(waves, CyclesAlone(launch, gpu)), fetched), hertz);
-  prior.seconds =
-      Plus(Overlapped({prior.issue, prior.passes, prior.l2, prior.memory, prior.latency},
-                      Real(gpu.overlap)),
-           Real(gpu.launch_seconds));
+  prior.code = CodeOf(launch, gpu);
+  Expr fetched = Times(prior.code, gpu.fetch_cycles);
+  prior.latency = Over(Plus(Times(waves, CyclesAlone(launch, gpu)), fetched), gpu.hertz);
+  prior.seconds = Plus(
+      Overlapped({prior.issue, prior.passes, prior.l2, prior.memory, prior.latency}, gpu.overlap),
+      gpu.launch_seconds);
   prior.fma_share = Over(multiply_adds, MaxOf(instructions, Real(1)));
   return prior;
 }

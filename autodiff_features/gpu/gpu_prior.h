@@ -3,8 +3,8 @@
 #include <span>
 
 #include "autodiff_features/counts/run_settings.h"
+#include "autodiff_features/gpu/gpu_profile.h"
 #include "autodiff_features/gpu/gpu_work.h"
-#include "support/device_profile.h"
 
 namespace tcc {
 
@@ -31,7 +31,7 @@ struct LaunchPrior {
 //   latency = (ceildiv(blocks, multiprocessors * resident) * cycles of a warp alone
 //             + cycles until all code was fetched once) / hertz
 //   seconds = (issue^p + passes^p + l2^p + memory^p + latency^p)^(1/p) + launch_seconds
-LaunchPrior PriorOf(const LaunchWork& launch, const GpuProfile& gpu, const RunSettings& settings);
+LaunchPrior PriorOf(const LaunchWork& launch, const GpuConstants& gpu, const RunSettings& settings);
 
 // Returns ln seconds of a kernel.
 Expr LnSecondsOf(std::span<const LaunchPrior> launches);
