@@ -1,199 +1,67 @@
 #include "autodiff_features/fit_prior.h"
 
-#include <algorithm>
-#include <cmath>
-#include <optional>
-
 #include "autodiff_features/cpu/cpu_prior.h"
-#include "autodiff_features/learned/adam.h"
-#include "autodiff_features/learned/robust_loss.h"
-#include "autodiff_features/tape/tape.h"
+#include "autodiff_features/gpu/gpu_prior.h"
 #include "autodiff_features/task_formulas.h"
 
 namespace tcc {
 namespace {
 
-constexpr double kPull = 0.01;
+constexpr double kPullOfClock = 10;
 
-// The prior of one sketch over its sizes and the constants, and the points of it that count.
-struct FittedSketch {
-  Tape tape;
-  PointTable points;  // sizes, then constants
-  size_t sizes = 0;
-  std::vector<double> ln_seconds;  // measured
-  std::vector<double> weights;
-};
-
-bool IsFitted(const CpuConstantRow& row) {
-  return row.value != &CpuProfile::l1_bytes && row.value != &CpuProfile::l2_bytes &&
-         row.value != &CpuProfile::l3_bytes && row.value != &CpuProfile::usable;
-}
-
-bool IsTimed(const MeasuredPoint& point) {
-  return std::isfinite(point.seconds) && point.seconds > 0;
-}
-
-StatusOr<Tape> TapeOf(const SymbolicProgram& program, const MeasuredTask& task,
-                      const Target& target) {
-  SizeVars sizes = VarsOf(program.trace.sizes);
-  std::vector<Var> constants;
-  CpuConstants cpu = VariableConstants(constants);
+Expr LnSecondsOnCpu(const Function& fn, const MeasuredTask& task, const Target& target,
+                    const CpuConstants& cpu) {
   std::vector<NestPrior> priors;
-  for (const NestWork& nest : WorkOf(program.fn, target)) {
+  for (const NestWork& nest : WorkOf(fn, target)) {
     NestTraffic traffic = TrafficOf(nest, cpu, task.settings);
     priors.push_back(PriorOf(nest, traffic, target, cpu, task.settings));
   }
-  std::vector<Expr> exprs = {LnSecondsOf(priors, cpu)};
+  return LnSecondsOf(priors, cpu);
+}
+
+Expr LnSecondsOnGpu(const Function& fn, const MeasuredTask& task, const Target& target,
+                    const GpuConstants& gpu) {
+  std::vector<LaunchPrior> priors;
+  for (const LaunchWork& launch : LaunchesOf(fn, target)) {
+    priors.push_back(PriorOf(launch, gpu, task.settings));
+  }
+  return LnSecondsOf(priors);
+}
+
+StatusOr<Tape> TapeOf(const SymbolicProgram& program, const MeasuredTask& task,
+                      const Target& target, const DeviceProfile& start) {
+  TCC_RETURN_IF_ERROR(ExpectMeasuredOn(target, task));
+  TCC_RETURN_IF_ERROR(ExpectLoopsOf(target, program.fn));
+  std::vector<Var> constants;
+  const auto* gpu = std::get_if<GpuProfile>(&start);
+  std::vector<Expr> exprs = {
+      gpu ? LnSecondsOnGpu(program.fn, task, target, VariableGpuConstants(*gpu, constants))
+          : LnSecondsOnCpu(program.fn, task, target, VariableConstants(constants))};
+  SizeVars sizes = VarsOf(program.trace.sizes);
   sizes.vars.insert(sizes.vars.end(), constants.begin(), constants.end());
   TCC_ASSIGN_OR_RETURN(FormulaProgram formulas, CompileFormulas(exprs, sizes.vars, sizes.bounds));
   return Tape(std::move(formulas));
 }
 
-// Every k-th point of a task in the order of their times, which are finite.
-std::vector<const MeasuredPoint*> SomePoints(const MeasuredTask& task, size_t most) {
-  std::vector<const MeasuredPoint*> points;
-  for (const MeasuredPoint& point : task.points) {
-    if (IsTimed(point)) points.push_back(&point);
-  }
-  std::ranges::stable_sort(points, {}, [](const MeasuredPoint* p) { return p->seconds; });
-  std::vector<const MeasuredPoint*> some;
-  for (size_t i = 0; i < std::min(most, points.size()); ++i) {
-    some.push_back(points[i * points.size() / std::min(most, points.size())]);
-  }
-  return some;
-}
-
-std::optional<FittedSketch> SketchOf(const MeasuredTask& task, size_t sketch,
-                                     std::span<const MeasuredPoint* const> points,
-                                     const Target& target) {
-  StatusOr<SymbolicProgram> program = ReplaySketch(task, sketch);
-  if (!program.ok()) return std::nullopt;
-  std::vector<Point> placed;
-  std::vector<double> ln_seconds, weights;
-  double best = task.BestSeconds();
-  for (const MeasuredPoint* point : points) {
-    if (point->sketch != sketch) continue;
-    StatusOr<Point> values = PlacePoint(point->set, program->trace.sizes);
-    if (!values.ok()) continue;
-    placed.push_back(*std::move(values));
-    ln_seconds.push_back(std::log(point->seconds));
-    weights.push_back(PointWeight(best / point->seconds, point->precise));
-  }
-  if (placed.empty()) return std::nullopt;
-  StatusOr<Tape> tape = TapeOf(*program, task, target);
-  if (!tape.ok()) return std::nullopt;
-  size_t sizes = program->trace.sizes.size();
-  PointTable table(sizes + CpuConstantRows().size(), placed.size());
-  for (size_t p = 0; p < placed.size(); ++p) {
-    for (size_t s = 0; s < sizes; ++s) table.at(s, p) = static_cast<double>(placed[p][s]);
-  }
-  return FittedSketch{*std::move(tape), std::move(table), sizes, std::move(ln_seconds),
-                      std::move(weights)};
-}
-
-void SetConstants(const std::vector<double>& ln_constants, FittedSketch& sketch) {
-  for (size_t c = 0; c < ln_constants.size(); ++c) {
-    std::ranges::fill(sketch.points.column(sketch.sizes + c), std::exp(ln_constants[c]));
-  }
-}
-
-// Removes the points whose prediction or slopes at the constants are not finite; returns how many.
-size_t RemoveInfinite(const std::vector<double>& ln_constants, FittedSketch& sketch) {
-  SetConstants(ln_constants, sketch);
-  size_t count = sketch.ln_seconds.size();
-  PointTable seeds(1, count);
-  std::ranges::fill(seeds.column(0), 1.0);
-  Tape::Slopes slopes = sketch.tape.Gradient(sketch.points, 0, seeds);
-  std::vector<size_t> kept;
-  for (size_t p = 0; p < count; ++p) {
-    bool finite = std::isfinite(slopes.values.at(0, p));
-    for (size_t c = 0; c < ln_constants.size(); ++c) {
-      if (!IsFitted(CpuConstantRows()[c])) continue;
-      finite = finite && std::isfinite(slopes.gradient.at(sketch.sizes + c, p));
-    }
-    if (finite) kept.push_back(p);
-  }
-  if (kept.size() == count) return 0;
-  PointTable points(sketch.points.columns(), kept.size());
-  std::vector<double> ln_seconds, weights;
-  for (size_t i = 0; i < kept.size(); ++i) {
-    for (size_t c = 0; c < points.columns(); ++c) points.at(c, i) = sketch.points.at(c, kept[i]);
-    ln_seconds.push_back(sketch.ln_seconds[kept[i]]);
-    weights.push_back(sketch.weights[kept[i]]);
-  }
-  sketch.points = std::move(points);
-  sketch.ln_seconds = std::move(ln_seconds);
-  sketch.weights = std::move(weights);
-  return count - kept.size();
-}
-
-// The weighted loss of a sketch's points; adds its slopes by the logarithms of the constants.
-double LossOf(FittedSketch& sketch, const std::vector<double>& ln_constants,
-              std::vector<double>& slopes) {
-  size_t count = sketch.ln_seconds.size();
-  SetConstants(ln_constants, sketch);
-  PointTable predicted = sketch.tape.Exact(sketch.points);
-  PointTable seeds(1, count);
-  double loss = 0;
-  for (size_t p = 0; p < count; ++p) {
-    double off = predicted.at(0, p) - sketch.ln_seconds[p];
-    loss += sketch.weights[p] * HuberLoss(off);
-    seeds.at(0, p) = sketch.weights[p] * HuberSlope(off);
-  }
-  PointTable gradient = sketch.tape.Gradient(sketch.points, 0, seeds).gradient;
-  for (size_t c = 0; c < ln_constants.size(); ++c) {
-    for (double slope : gradient.column(sketch.sizes + c)) {
-      slopes[c] += slope * std::exp(ln_constants[c]);
-    }
-  }
-  return loss;
-}
-
 }  // namespace
 
-StatusOr<CpuProfile> FitProfile(std::span<const MeasuredTask> tasks, const Target& target,
-                                const CpuProfile& start, const FitOptions& options) {
-  const std::vector<CpuConstantRow>& rows = CpuConstantRows();
-  std::vector<double> ln_start;
-  for (const CpuConstantRow& row : rows) ln_start.push_back(std::log(start.*row.value));
-  std::vector<FittedSketch> sketches;
-  double weight = 0;
-  size_t left_out = 0;
-  for (const MeasuredTask& task : tasks) {
-    for (const MeasuredPoint& point : task.points) {
-      if (!IsTimed(point)) ++left_out;
-    }
-    std::vector<const MeasuredPoint*> points = SomePoints(task, options.points_of_task);
-    for (size_t s = 0; s < task.sketches.size(); ++s) {
-      std::optional<FittedSketch> sketch = SketchOf(task, s, points, target);
-      if (!sketch) continue;
-      left_out += RemoveInfinite(ln_start, *sketch);
-      if (sketch->ln_seconds.empty()) continue;
-      for (double of_point : sketch->weights) weight += of_point;
-      sketches.push_back(*std::move(sketch));
-    }
+StatusOr<DeviceProfile> FitProfile(std::span<const MeasuredTask> tasks, const Target& target,
+                                   const DeviceProfile& start, const FitOptions& options) {
+  DeviceProfile fitted = start;
+  std::vector<DeviceConstant> places = ConstantsIn(fitted);
+  std::vector<FittedConstant> constants;
+  for (const DeviceConstant& place : places) {
+    bool is_known = IsOfGpu(start) && place.name == "hertz";
+    constants.push_back({.name = std::string(place.name),
+                         .start = *place.value,
+                         .fitted = place.fitted,
+                         .pull = is_known ? kPullOfClock : 1});
   }
-  if (left_out > 0 && options.left_out) options.left_out(left_out);
-  if (sketches.empty()) return InvalidInput("fitting: expected measured points, got none");
-  std::vector<double> ln_constants = ln_start;
-  Adam adam(rows.size());
-  for (int step = 0; step < options.steps; ++step) {
-    std::vector<double> slopes(rows.size(), 0.0);
-    double loss = 0;
-    for (FittedSketch& sketch : sketches) loss += LossOf(sketch, ln_constants, slopes);
-    for (size_t c = 0; c < rows.size(); ++c) {
-      double moved = ln_constants[c] - ln_start[c];
-      slopes[c] = IsFitted(rows[c]) ? slopes[c] / weight + 2 * kPull * moved : 0;
-    }
-    adam.Step(ln_constants, slopes,
-              CosineRate(options.first_rate, options.last_rate,
-                         static_cast<double>(step) / options.steps));
-    if (options.progress) options.progress(step, loss / weight);
-  }
-  CpuProfile fitted = start;
-  for (size_t c = 0; c < rows.size(); ++c) {
-    if (IsFitted(rows[c])) fitted.*rows[c].value = std::exp(ln_constants[c]);
-  }
+  auto tape = [&](const SymbolicProgram& program, const MeasuredTask& task) {
+    return TapeOf(program, task, target, start);
+  };
+  TCC_ASSIGN_OR_RETURN(std::vector<double> values, FitConstants(tasks, constants, tape, options));
+  for (size_t c = 0; c < places.size(); ++c) *places[c].value = values[c];
   return fitted;
 }
 

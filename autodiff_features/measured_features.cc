@@ -15,7 +15,7 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 size_t RemoveInfinite(std::vector<KernelFeatures>& features) {
   size_t removed = 0;
   for (KernelFeatures& point : features) {
-    if (point.rows.empty() || IsFinite(point)) continue;
+    if (IsFinite(point) || (point.rows.empty() && std::isnan(point.ln_prior))) continue;
     point = {.rows = {}, .ln_prior = kNaN};
     ++removed;
   }
@@ -72,7 +72,7 @@ std::vector<TrainingTask> MeasuredFeatures::ToTraining() const {
 }
 
 MeasuredFeatures FeaturesOf(std::vector<MeasuredTask> tasks, const Target& target,
-                            const CpuProfile& profile) {
+                            const DeviceProfile& profile) {
   MeasuredFeatures result;
   for (const MeasuredTask& task : tasks) {
     TaskFormulas formulas = TaskFormulas::Of(task, target, profile);

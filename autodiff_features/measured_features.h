@@ -33,7 +33,7 @@ struct MeasuredFeatures {
 // Computes the features of every point. Points whose features are not finite are reported among the
 // problems and count as points that cannot be replayed.
 MeasuredFeatures FeaturesOf(std::vector<MeasuredTask> tasks, const Target& target,
-                            const CpuProfile& profile);
+                            const DeviceProfile& profile);
 
 // Checks that some point has features. Error: the number of points and the first reason.
 Status ExpectSomeReplay(const MeasuredFeatures& measured);

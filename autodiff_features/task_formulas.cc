@@ -10,15 +10,9 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-// A name that this tcc does not know may be a CPU's.
-Status ExpectCpuTarget(const std::string& name) {
-  StatusOr<Target> target = FindTarget(name);
-  if (!target.ok() || target->kind == TargetKind::kCpu) return OkStatus();
-  return InvalidInput("measured on target '{}'; expected a CPU", name);
-}
-
 StatusOr<SketchFormulas> FormulasOf(const MeasuredTask& task, size_t sketch, const Target& target,
-                                    const CpuProfile& profile) {
+                                    const DeviceProfile& profile) {
+  TCC_RETURN_IF_ERROR(ExpectMeasuredOn(target, task));
   TCC_ASSIGN_OR_RETURN(SymbolicProgram program, ReplaySketch(task, sketch));
   return SketchFormulas::Create(program, target, profile, task.settings);
 }
@@ -40,13 +34,17 @@ class ReasonCounts {
 
 }  // namespace
 
+Status ExpectMeasuredOn(const Target& target, const MeasuredTask& task) {
+  StatusOr<Target> measured = FindTarget(task.target);
+  if (!measured.ok() || measured->kind == target.kind) return OkStatus();
+  return InvalidInput("measured on target '{}'; expected a {}", task.target,
+                      target.kind == TargetKind::kGpu ? "GPU" : "CPU");
+}
+
 StatusOr<SymbolicProgram> ReplaySketch(const MeasuredTask& task, size_t sketch) {
-  TCC_RETURN_IF_ERROR(ExpectCpuTarget(task.target));
   TCC_ASSIGN_OR_RETURN(Function fn, ParseFunction(task.sketches[sketch].fn));
   TCC_ASSIGN_OR_RETURN(Trace trace, ParseTrace(task.sketches[sketch].trace));
-  TCC_ASSIGN_OR_RETURN(SymbolicProgram program, Instantiate(fn, trace));
-  TCC_RETURN_IF_ERROR(ExpectCpuLoops(program.fn));
-  return program;
+  return Instantiate(fn, trace);
 }
 
 StatusOr<Point> PlacePoint(const Decisions& set, const std::vector<FreeSize>& sizes) {
@@ -70,7 +68,7 @@ std::string PointProblem(const MeasuredTask& task, const std::string& reason, si
 }
 
 TaskFormulas TaskFormulas::Of(const MeasuredTask& task, const Target& target,
-                              const CpuProfile& profile) {
+                              const DeviceProfile& profile) {
   TaskFormulas result;
   std::vector<Status> statuses;  // of the sketches
   for (size_t s = 0; s < task.sketches.size(); ++s) {

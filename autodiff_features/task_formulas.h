@@ -9,8 +9,11 @@
 
 namespace tcc {
 
-// Replays a task's sketch. Error: the task was measured on another target than a CPU; its texts
-// cannot be read; its steps are not legal; a loop is bound to a GPU.
+// Checks that a task was measured on the target's kind of device. A name that this tcc does not
+// know may be one of either.
+Status ExpectMeasuredOn(const Target& target, const MeasuredTask& task);
+
+// Replays a task's sketch. Error: its texts cannot be read; its steps are not legal.
 StatusOr<SymbolicProgram> ReplaySketch(const MeasuredTask& task, size_t sketch);
 
 // Returns the values of `sizes` in their order. Error, the same for all points with the same fault:
@@ -23,7 +26,8 @@ std::string PointProblem(const MeasuredTask& task, const std::string& reason, si
 // The formulas of a measured task's sketches, as far as this tcc can replay them.
 class TaskFormulas {
  public:
-  static TaskFormulas Of(const MeasuredTask& task, const Target& target, const CpuProfile& profile);
+  static TaskFormulas Of(const MeasuredTask& task, const Target& target,
+                         const DeviceProfile& profile);
 
   // Returns why points cannot be replayed: a text for each reason, with the number of its points.
   const std::vector<std::string>& problems() const { return problems_; }

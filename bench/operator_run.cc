@@ -49,10 +49,10 @@ StatusOr<double> PredictedSeconds(const KernelStages& kernel, const OperatorOpti
                                   const RunSettings& settings) {
   const Target& target = options.target;
   SymbolicProgram program{.fn = kernel.scheduled, .constraints = {}, .trace = {}};
+  DeviceProfile profile = DeviceProfileOf(target);
+  if (target.kind == TargetKind::kGpu) profile = options.gpu;
   TCC_ASSIGN_OR_RETURN(SketchFormulas formulas,
-                       target.kind == TargetKind::kGpu
-                           ? SketchFormulas::CreateForGpu(program, target, options.gpu, settings)
-                           : SketchFormulas::Create(program, target, ProfileOf(target), settings));
+                       SketchFormulas::Create(program, target, profile, settings));
   const Point no_sizes;
   return std::exp(formulas.LnSecondsAt({&no_sizes, 1})[0]);
 }

@@ -8,6 +8,12 @@ namespace {
 
 constexpr int64_t kKiB = 1024;
 
+// A step in a formula has no slope, so sizes of caches and their usable share stay.
+bool IsFitted(const CpuConstantRow& row) {
+  return row.value != &CpuProfile::l1_bytes && row.value != &CpuProfile::l2_bytes &&
+         row.value != &CpuProfile::l3_bytes && row.value != &CpuProfile::usable;
+}
+
 // The first row of an architecture is its typical device, and a longer name comes before a shorter
 // one that it begins with. The row of H200 was measured (bench/results/NVIDIA_H200/run.json,
 // "calibration"). The others have numbers of data sheets (reference: gpu_perf, section 1), and
@@ -99,6 +105,27 @@ GpuProfile GpuProfileOf(const GpuDescription& gpu) {
   if (gpu.multiprocessors > 0) profile.multiprocessors = gpu.multiprocessors;
   if (gpu.l2_bytes > 0) profile.l2_bytes = static_cast<double>(gpu.l2_bytes);
   return profile;
+}
+
+DeviceProfile DeviceProfileOf(const Target& target) {
+  if (target.kind == TargetKind::kGpu) return GpuProfileOf(target.sm);
+  return ProfileOf(target);
+}
+
+std::vector<DeviceConstant> ConstantsIn(DeviceProfile& profile) {
+  std::vector<DeviceConstant> constants;
+  if (auto* gpu = std::get_if<GpuProfile>(&profile)) {
+#define TCC_GPU_CONSTANT(name, start, fitted, meaning) \
+  constants.push_back({#name, meaning, fitted, &gpu->name});
+    TCC_GPU_CONSTANTS(TCC_GPU_CONSTANT)
+#undef TCC_GPU_CONSTANT
+    return constants;
+  }
+  for (const CpuConstantRow& row : CpuConstantRows()) {
+    double& value = std::get<CpuProfile>(profile).*row.value;
+    constants.push_back({row.name, row.meaning, IsFitted(row), &value});
+  }
+  return constants;
 }
 
 }  // namespace tcc

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "support/target.h"
@@ -139,5 +140,26 @@ struct GpuDescription {
 // Returns the row of a device's name, else of its architecture's typical device, with the sizes of
 // the description.
 GpuProfile GpuProfileOf(const GpuDescription& gpu);
+
+// The constants of a CPU or of a GPU.
+using DeviceProfile = std::variant<CpuProfile, GpuProfile>;
+
+// Returns the start values with the caches of a CPU target, or the constants of the typical device
+// of a GPU target's architecture.
+DeviceProfile DeviceProfileOf(const Target& target);
+
+inline bool IsOfGpu(const DeviceProfile& profile) {
+  return std::holds_alternative<GpuProfile>(profile);
+}
+
+// A constant of a profile.
+struct DeviceConstant {
+  std::string_view name;
+  std::string_view meaning;
+  bool fitted = true;  // false: a fit lets it stay
+  double* value = nullptr;
+};
+// Returns the profile's constants in the order of the table. They point into `profile`.
+std::vector<DeviceConstant> ConstantsIn(DeviceProfile& profile);
 
 }  // namespace tcc

@@ -74,7 +74,7 @@ ROOMS = {
         "features": {"counts", "cpu", "gpu"},
         "tape": set(),
         "learned": {"cpu", "features"},
-        ".": {"counts", "cpu", "features", "tape", "learned"},
+        ".": {"counts", "cpu", "gpu", "features", "tape", "learned"},
     },
     "lower": {
         "passes": set(),

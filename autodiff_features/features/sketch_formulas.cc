@@ -64,6 +64,20 @@ Expr TileBytesOf(std::span<const NestWork> nests) {
   return bytes;
 }
 
+// Checks that no loop of `fn` is bound to blocks or threads of a GPU. Error: the first one that is.
+Status ExpectCpuLoops(const Function& fn) {
+  Status status = OkStatus();
+  PreOrder(fn.body, [&](const Stmt& stmt) {
+    const auto* loop = stmt.as<For>();
+    if (!loop || !status.ok()) return;
+    ForKind kind = loop->for_kind;
+    if (!IsBlockIdx(kind) && !IsThreadIdx(kind) && kind != ForKind::kVthread) return;
+    status = InvalidInput("loop '{}' is bound to {}; expected loops of a CPU", loop->key,
+                          ToString(kind));
+  });
+  return status;
+}
+
 // Checks that `fn` has loops of a GPU and none of a CPU. Error: the first one that is a CPU's.
 Status ExpectGpuLoops(const Function& fn) {
   Status status = OkStatus();
@@ -90,30 +104,30 @@ SizeVars VarsOf(std::span<const FreeSize> sizes) {
   return result;
 }
 
-Status ExpectCpuLoops(const Function& fn) {
-  Status status = OkStatus();
-  PreOrder(fn.body, [&](const Stmt& stmt) {
-    const auto* loop = stmt.as<For>();
-    if (!loop || !status.ok()) return;
-    ForKind kind = loop->for_kind;
-    if (!IsBlockIdx(kind) && !IsThreadIdx(kind) && kind != ForKind::kVthread) return;
-    status = InvalidInput("loop '{}' is bound to {}; expected loops of a CPU", loop->key,
-                          ToString(kind));
-  });
-  return status;
+Status ExpectLoopsOf(const Target& target, const Function& fn) {
+  if (target.kind == TargetKind::kCpu) return ExpectCpuLoops(fn);
+  if (target.kind == TargetKind::kGpu) return ExpectGpuLoops(fn);
+  return InvalidInput("target '{}': expected a CPU or a GPU, features of others are not known",
+                      target.name);
 }
 
 StatusOr<SketchFormulas> SketchFormulas::Create(const SymbolicProgram& program,
-                                                const Target& target, const CpuProfile& profile,
+                                                const Target& target, const DeviceProfile& profile,
                                                 const RunSettings& settings) {
-  if (target.kind == TargetKind::kGpu) {
-    return CreateForGpu(program, target, GpuProfileOf(target.sm), settings);
+  TCC_RETURN_IF_ERROR(ExpectLoopsOf(target, program.fn));
+  bool of_gpu = target.kind == TargetKind::kGpu;
+  if (IsOfGpu(profile) != of_gpu) {
+    return InvalidInput("target '{}': expected the constants of a {}, got those of a {}",
+                        target.name, of_gpu ? "GPU" : "CPU", of_gpu ? "CPU" : "GPU");
   }
-  if (target.kind != TargetKind::kCpu) {
-    return InvalidInput("target '{}': expected a CPU or a GPU, features of others are not known",
-                        target.name);
-  }
-  TCC_RETURN_IF_ERROR(ExpectCpuLoops(program.fn));
+  return Compile(program,
+                 of_gpu ? PartsOnGpu(program, target, std::get<GpuProfile>(profile), settings)
+                        : PartsOnCpu(program, target, std::get<CpuProfile>(profile), settings));
+}
+
+SketchFormulas::Parts SketchFormulas::PartsOnCpu(const SymbolicProgram& program,
+                                                 const Target& target, const CpuProfile& profile,
+                                                 const RunSettings& settings) {
   CpuConstants cpu = ConstantsOf(profile);
   std::vector<NestWork> nests = WorkOf(program.fn, target);
   Parts parts;
@@ -128,14 +142,12 @@ StatusOr<SketchFormulas> SketchFormulas::Create(const SymbolicProgram& program,
   parts.prior = LnSecondsOf(priors, cpu);
   parts.counts = CountFormulas(nests);
   parts.tile_bytes = TileBytesOf(nests);
-  return Compile(program, std::move(parts));
+  return parts;
 }
 
-StatusOr<SketchFormulas> SketchFormulas::CreateForGpu(const SymbolicProgram& program,
-                                                      const Target& target,
-                                                      const GpuProfile& profile,
-                                                      const RunSettings& settings) {
-  TCC_RETURN_IF_ERROR(ExpectGpuLoops(program.fn));
+SketchFormulas::Parts SketchFormulas::PartsOnGpu(const SymbolicProgram& program,
+                                                 const Target& target, const GpuProfile& profile,
+                                                 const RunSettings& settings) {
   std::vector<LaunchWork> launches = LaunchesOf(program.fn, target);
   Parts parts;
   GpuConstants gpu = ConstantsOf(profile);
@@ -147,7 +159,7 @@ StatusOr<SketchFormulas> SketchFormulas::CreateForGpu(const SymbolicProgram& pro
   parts.prior = LnSecondsOf(priors);
   parts.counts = CountFormulas(launches);
   parts.tile_bytes = TileBytesOf(launches);
-  return Compile(program, std::move(parts));
+  return parts;
 }
 
 StatusOr<SketchFormulas> SketchFormulas::Compile(const SymbolicProgram& program, Parts parts) {

@@ -29,21 +29,19 @@ struct SizeVars {
 };
 SizeVars VarsOf(std::span<const FreeSize> sizes);
 
-// Checks that no loop of `fn` is bound to blocks or threads of a GPU. Error: the first one that is.
-Status ExpectCpuLoops(const Function& fn);
+// Checks that `fn` has loops of the target's kind of device: a CPU's are bound to no blocks or
+// threads, a GPU's to some blocks and none is parallel. Error: the first loop that is not; the
+// target is neither.
+Status ExpectLoopsOf(const Target& target, const Function& fn);
 
 // The features and predicted seconds of a symbolic program, as formulas over its free sizes,
 // compiled for many points at once. Programs for a GPU have the prior's seconds and no features.
 class SketchFormulas {
  public:
-  // `profile` describes a CPU; a GPU's is its architecture's (GpuProfileOf). Error: the target is
-  // neither; a loop that the target does not have; a formula that cannot be compiled.
+  // Error: ExpectLoopsOf's; `profile` is of the other kind of device; a formula that cannot be
+  // compiled.
   static StatusOr<SketchFormulas> Create(const SymbolicProgram& program, const Target& target,
-                                         const CpuProfile& profile, const RunSettings& settings);
-  // Does the same for another GPU than the target's typical one.
-  static StatusOr<SketchFormulas> CreateForGpu(const SymbolicProgram& program, const Target& target,
-                                               const GpuProfile& profile,
-                                               const RunSettings& settings);
+                                         const DeviceProfile& profile, const RunSettings& settings);
 
   const std::vector<FreeSize>& sizes() const { return sizes_; }
   // Returns the names of the nests that run with the kernel, in order.
@@ -77,6 +75,10 @@ class SketchFormulas {
     Expr prior;
     Expr tile_bytes;
   };
+  static Parts PartsOnCpu(const SymbolicProgram& program, const Target& target,
+                          const CpuProfile& profile, const RunSettings& settings);
+  static Parts PartsOnGpu(const SymbolicProgram& program, const Target& target,
+                          const GpuProfile& profile, const RunSettings& settings);
   static StatusOr<SketchFormulas> Compile(const SymbolicProgram& program, Parts parts);
 
   SketchFormulas(BatchEvaluator features, BatchEvaluator prior)

@@ -43,11 +43,18 @@ std::vector<LearnedModel::Prediction> LearnedModel::Predict(
   return predictions;
 }
 
-LearnedModel PriorAlone(const CpuProfile& profile) {
+LearnedModel PriorAlone(const DeviceProfile& profile) {
   LearnedModel model;
   model.profile = profile;
-  model.scale = FeatureScale::Of({});  // a file of a model has one
+  if (!IsOfGpu(profile)) model.scale = FeatureScale::Of({});  // a file of such a model has one
   return model;
+}
+
+Status ExpectModelFor(const Target& target, const LearnedModel& model, const std::string& name) {
+  bool for_gpu = target.kind == TargetKind::kGpu, of_gpu = IsOfGpu(model.profile);
+  if (for_gpu == of_gpu) return OkStatus();
+  return UsageError("{}: a cost model of {}s; expected one of {}s for target '{}'", name,
+                    of_gpu ? "GPU" : "CPU", for_gpu ? "GPU" : "CPU", target.name);
 }
 
 }  // namespace tcc

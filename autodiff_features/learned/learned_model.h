@@ -2,18 +2,19 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "autodiff_features/cpu/cpu_profile.h"
 #include "autodiff_features/learned/kernel_features.h"
+#include "support/device_profile.h"
+#include "support/status.h"
 
 namespace tcc {
 
-// A prior with the networks that correct it.
+// A prior with the networks that correct it. A GPU's prior stands alone.
 struct LearnedModel {
-  std::string target_kind = "cpu";
-  CpuProfile profile;  // the prior's constants
-  FeatureScale scale;
+  DeviceProfile profile;  // the prior's constants
+  FeatureScale scale;     // empty for a GPU
   // An ensemble, trained alike from different seeds and samples; empty if the prior stands alone.
   std::vector<Mlp> members;
   bool on_prior = true;  // false: members predict by themselves, around `ln_mean`
@@ -24,10 +25,14 @@ struct LearnedModel {
     double ln_seconds = 0;
     double deviation = 0;
   };
+  std::string_view target_kind() const { return IsOfGpu(profile) ? "cuda" : "cpu"; }
   std::vector<Prediction> Predict(std::span<const KernelFeatures> kernels) const;
 };
 
 // Returns a model without members, which predicts the prior's seconds.
-LearnedModel PriorAlone(const CpuProfile& profile);
+LearnedModel PriorAlone(const DeviceProfile& profile);
+
+// Checks that a model is of the target's kind of device; `name` is for the message.
+Status ExpectModelFor(const Target& target, const LearnedModel& model, const std::string& name);
 
 }  // namespace tcc

@@ -15,6 +15,7 @@ namespace {
 constexpr std::string_view kMagic = "tcc-cost-model 1";
 constexpr size_t kDigestDigits = 12;
 constexpr int64_t kMaxMembers = 64;
+constexpr std::string_view kOfGpu = "target cuda";
 static_assert(std::endian::native == std::endian::little);
 
 std::string DigestOf(const FeatureRow& row) {
@@ -24,12 +25,17 @@ std::string DigestOf(const FeatureRow& row) {
 
 std::string HeaderOf(const LearnedModel& model) {
   std::string text = fmt::format("{}\nfeatures {}\n", kMagic, kFeatureVersion);
-  for (const FeatureRow& row : FeatureRows()) {
-    text += fmt::format("row {} {}\n", row.name, DigestOf(row));
+  DeviceProfile profile = model.profile;
+  if (const auto* gpu = std::get_if<GpuProfile>(&profile)) {
+    text += fmt::format("{}\nsm {}\nmultiprocessors {}\n", kOfGpu, gpu->sm, gpu->multiprocessors);
+  } else {
+    for (const FeatureRow& row : FeatureRows()) {
+      text += fmt::format("row {} {}\n", row.name, DigestOf(row));
+    }
+    text += "target cpu\n";
   }
-  text += fmt::format("target {}\n", model.target_kind);
-  for (const CpuConstantRow& row : CpuConstantRows()) {
-    text += fmt::format("constant {} {}\n", row.name, model.profile.*row.value);
+  for (const DeviceConstant& constant : ConstantsIn(profile)) {
+    text += fmt::format("constant {} {}\n", constant.name, *constant.value);
   }
   text += model.on_prior ? "prior yes\n" : fmt::format("mean {}\n", model.ln_mean);
   double bound = model.members.empty() ? 0.0 : model.members[0].bound();
@@ -83,10 +89,11 @@ class HeaderReader {
   }
   // The next line, which is `line` and nothing else.
   Status TakeLine(std::string_view line) {
-    if (next_ == lines_.size() || lines_[next_] != line) return Error(fmt::format("'{}'", line));
+    if (!IsAt(line)) return Error(fmt::format("'{}'", line));
     ++next_;
     return OkStatus();
   }
+  bool IsAt(std::string_view line) const { return next_ < lines_.size() && lines_[next_] == line; }
   Status ExpectEnd() const {
     return next_ == lines_.size() ? OkStatus() : Error("the end of the header");
   }
@@ -104,7 +111,9 @@ class HeaderReader {
 
 Status CheckFeatures(HeaderReader& reader, const std::string& name) {
   TCC_ASSIGN_OR_RETURN(std::string version, reader.Take("features"));
-  for (const FeatureRow& row : FeatureRows()) {
+  std::span<const FeatureRow> rows = FeatureRows();
+  if (reader.IsAt(kOfGpu)) rows = {};
+  for (const FeatureRow& row : rows) {
     if (!reader.Begins("row")) {
       return InvalidInput("{}: made by another tcc: it has no feature '{}'", name, row.name);
     }
@@ -124,6 +133,24 @@ Status CheckFeatures(HeaderReader& reader, const std::string& name) {
                       version, kFeatureVersion);
 }
 
+// Takes the kind of device and its sizes. Returns a profile whose constants come next.
+StatusOr<DeviceProfile> TakeDevice(HeaderReader& reader, const std::string& name) {
+  if (!reader.IsAt(kOfGpu)) {
+    TCC_RETURN_IF_ERROR(reader.TakeLine("target cpu"));
+    return CpuProfile();
+  }
+  TCC_RETURN_IF_ERROR(reader.TakeLine(kOfGpu));
+  TCC_ASSIGN_OR_RETURN(int64_t sm, reader.TakeWhole("sm"));
+  TCC_ASSIGN_OR_RETURN(int64_t multiprocessors, reader.TakeWhole("multiprocessors"));
+  GpuProfile gpu = GpuProfileOf(static_cast<int>(std::clamp<int64_t>(sm, 0, 1000)));
+  if (gpu.sm != sm || multiprocessors < 1) {
+    return InvalidInput("{}: sm {} with {} multiprocessors is not a known GPU", name, sm,
+                        multiprocessors);
+  }
+  gpu.multiprocessors = multiprocessors;
+  return gpu;
+}
+
 struct ModelHeader {
   LearnedModel model;
   double bound = 0;
@@ -137,13 +164,13 @@ StatusOr<ModelHeader> ParseHeader(std::string_view text, const std::string& name
     return InvalidInput("{}: version {} of the format is not known", name, version);
   TCC_RETURN_IF_ERROR(CheckFeatures(reader, name));
   ModelHeader header;
-  TCC_RETURN_IF_ERROR(reader.TakeLine("target cpu"));
-  for (const CpuConstantRow& row : CpuConstantRows()) {
-    TCC_ASSIGN_OR_RETURN(header.model.profile.*row.value,
-                         reader.TakeNumber(fmt::format("constant {}", row.name)));
-    if (!(header.model.profile.*row.value > 0)) {
-      return InvalidInput("{}: expected a constant '{}' above 0, got {}", name, row.name,
-                          header.model.profile.*row.value);
+  TCC_ASSIGN_OR_RETURN(header.model.profile, TakeDevice(reader, name));
+  for (const DeviceConstant& constant : ConstantsIn(header.model.profile)) {
+    TCC_ASSIGN_OR_RETURN(*constant.value,
+                         reader.TakeNumber(fmt::format("constant {}", constant.name)));
+    if (!(*constant.value > 0)) {
+      return InvalidInput("{}: expected a constant '{}' above 0, got {}", name, constant.name,
+                          *constant.value);
     }
   }
   header.model.on_prior = reader.Begins("prior");
@@ -158,6 +185,9 @@ StatusOr<ModelHeader> ParseHeader(std::string_view text, const std::string& name
   header.members = static_cast<size_t>(members);
   bool prior_alone = header.model.on_prior && header.bound == 0 && members == 0;
   if (prior_alone) return header;
+  if (IsOfGpu(header.model.profile)) {
+    return InvalidInput("{}: expected a GPU's prior alone, got {} members", name, members);
+  }
   if (!(header.bound > 0)) return InvalidInput("{}: expected a bound above 0", name);
   if (!(members >= 1 && members <= kMaxMembers)) {
     return InvalidInput("{}: expected 1 to {} members, got {}", name, kMaxMembers, members);
@@ -210,13 +240,14 @@ StatusOr<LearnedModel> ParseModel(std::span<const uint8_t> bytes, const std::str
   }
   TCC_ASSIGN_OR_RETURN(ModelHeader header, ParseHeader(text.substr(0, end), name));
   std::span<const uint8_t> numbers = bytes.subspan(end + 2, bytes.size() - kHash - end - 2);
-  size_t expected = 4 * (2 * kFeatures + header.members * Mlp::ParameterCount());
+  size_t scaled = IsOfGpu(header.model.profile) ? 0 : kFeatures;
+  size_t expected = 4 * (2 * scaled + header.members * Mlp::ParameterCount());
   if (numbers.size() != expected) {
     return InvalidInput("{}: expected {} bytes of numbers, got {}", name, expected, numbers.size());
   }
   LearnedModel& model = header.model;
-  model.scale.mean = TakeFloats(numbers, kFeatures);
-  model.scale.deviation = TakeFloats(numbers, kFeatures);
+  model.scale.mean = TakeFloats(numbers, scaled);
+  model.scale.deviation = TakeFloats(numbers, scaled);
   bool finite = AllFinite(model.scale.mean) && AllFinite(model.scale.deviation);
   for (double deviation : model.scale.deviation) finite = finite && deviation > 0;
   for (size_t m = 0; m < header.members; ++m) {

@@ -14,11 +14,15 @@
 //   features VERSION
 //   row useful DIGEST           for each row of the feature table: the first digits of the SHA-256
 //                               of its unit and definition
-//   target cpu
+//   target cpu | cuda
+//   sm 90                       of a GPU, and the next line, too
+//   multiprocessors 132
 //   constant hertz 3900000000   for each constant of the prior
 //   prior yes | mean LN_SECONDS
 //   bound 2                     0 where the prior stands alone
 //   members 5                   0 there, too
+//
+// A GPU has no rows, and its prior stands alone.
 namespace tcc {
 
 std::vector<uint8_t> ModelBytes(const LearnedModel& model);

@@ -109,7 +109,7 @@ TaskLoss LossOf(std::span<const TrainingPoint* const> points, double ln_best,
   return result;
 }
 
-StatusOr<LearnedModel> Train(std::span<const TrainingTask> tasks, const CpuProfile& profile,
+StatusOr<LearnedModel> Train(std::span<const TrainingTask> tasks, const DeviceProfile& profile,
                              const TrainOptions& options) {
   std::vector<UsableTask> usable = UsableTasks(tasks);
   std::vector<KernelFeatures> kernels;

@@ -54,7 +54,7 @@ inline constexpr double kRoughNoise = 0.2;
 // a rate of 1e-3 falling to 1e-5, batches of 8 tasks by 32 points, each member from a seed of its
 // own on a draw of the tasks with replacement. One thread; the same tasks in the same order and the
 // same seed give the same bits. Error: no task has such points.
-StatusOr<LearnedModel> Train(std::span<const TrainingTask> tasks, const CpuProfile& profile,
+StatusOr<LearnedModel> Train(std::span<const TrainingTask> tasks, const DeviceProfile& profile,
                              const TrainOptions& options);
 
 struct FurtherTraining {

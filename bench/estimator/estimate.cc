@@ -76,7 +76,8 @@ Status RankRecords(const EstimateOptions& options, const std::optional<LearnedMo
     fmt::print(stderr, "tcc-bench: warning: {}\n", message);
   };
   TCC_ASSIGN_OR_RETURN(Target target, TargetOfRecords(tasks, options.target, warn));
-  CpuProfile profile = learned ? learned->profile : ProfileOf(target);
+  if (learned) TCC_RETURN_IF_ERROR(ExpectModelFor(target, *learned, options.model));
+  DeviceProfile profile = learned ? learned->profile : DeviceProfileOf(target);
   MeasuredFeatures all = FeaturesOf(std::move(tasks), target, profile);
   for (const std::string& problem : all.problems) fmt::print(stderr, "tcc-bench: {}\n", problem);
   TCC_RETURN_IF_ERROR(ExpectSomeReplay(all));
@@ -103,11 +104,6 @@ Status RankRecords(const EstimateOptions& options, const std::optional<LearnedMo
 }
 
 Status RunEstimate(const EstimateOptions& options) {
-  TCC_ASSIGN_OR_RETURN(Target target,
-                       FindTarget(options.target.empty() ? "native" : options.target));
-  if (target.kind != TargetKind::kCpu) {
-    return UsageError("--target {}: expected a CPU", options.target);
-  }
   std::optional<LearnedModel> learned;
   if (!options.model.empty()) {
     TCC_ASSIGN_OR_RETURN(learned, ReadModel(options.model));

@@ -45,9 +45,9 @@ StatusOr<SketchReport> ReportOf(const Function& fn, const Sketch& sketch, const 
   SymbolicProgram program = ProgramOf(fn, target, sketch);
   TCC_ASSIGN_OR_RETURN(SearchSpace space, SearchSpace::Create(program));
   Stopwatch stopwatch;
-  TCC_ASSIGN_OR_RETURN(
-      SketchFormulas formulas,
-      SketchFormulas::Create(program, target, ProfileOf(target), {.threads = options.threads}));
+  TCC_ASSIGN_OR_RETURN(SketchFormulas formulas,
+                       SketchFormulas::Create(program, target, DeviceProfileOf(target),
+                                              {.threads = options.threads}));
   report.extract_seconds = stopwatch.Seconds();
   report.counts = formulas.counts();
   report.sizes = formulas.sizes().size();

@@ -272,6 +272,7 @@ Status RunSearchBench(const SearchBench& options) {
   std::shared_ptr<const LearnedModel> model;
   if (!options.model.empty()) {
     TCC_ASSIGN_OR_RETURN(LearnedModel read, ReadModel(options.model));
+    TCC_RETURN_IF_ERROR(ExpectModelFor(*FindTarget("native"), read, "--model " + options.model));
     model = std::make_shared<const LearnedModel>(std::move(read));
   }
   int threads = options.threads > 0 ? options.threads : UsableCpus();

@@ -119,8 +119,9 @@ void TellTunedKernels(const Metadata& metadata, const TuningOptions& tuning, Pro
 Status RunCompile(const CompileCommand& command) {
   Stopwatch stopwatch;
   TuneGraphOptions tune;
-  TCC_RETURN_IF_ERROR(SetTuning(command.tuning, tune));
   TCC_ASSIGN_OR_RETURN(Target target, FindTarget(command.target));
+  tune.compile.target = target;
+  TCC_RETURN_IF_ERROR(SetTuning(command.tuning, tune));
   TCC_ASSIGN_OR_RETURN(NumericMode numeric, FindNumericMode(command.numeric));
   std::string output = OutputOf(command);
   TCC_RETURN_IF_ERROR(CheckOutput(output, command));

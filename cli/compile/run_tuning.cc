@@ -188,6 +188,8 @@ Status SetTuning(const TuningOptions& options, TuneGraphOptions& graph) {
   }
   if (!options.cost_model.empty()) {
     TCC_ASSIGN_OR_RETURN(LearnedModel model, ReadModel(options.cost_model));
+    TCC_RETURN_IF_ERROR(
+        ExpectModelFor(graph.compile.target, model, "--cost-model " + options.cost_model));
     tune.model = std::make_shared<const LearnedModel>(std::move(model));
   }
   tune.seed = options.seed;

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -61,7 +62,7 @@ void TellInfinite(const char* what, size_t points) {
 }
 
 MeasuredFeatures WithFeatures(std::vector<MeasuredTask> tasks, const Target& target,
-                              const CpuProfile& profile) {
+                              const DeviceProfile& profile) {
   MeasuredFeatures measured = FeaturesOf(std::move(tasks), target, profile);
   for (const std::string& problem : measured.problems) {
     TellError("tcc: warning: left out: {}\n", problem);
@@ -93,17 +94,28 @@ void PrintReport(const MeasuredFeatures& judged, const LearnedModel& model, bool
   }
 }
 
-// Returns the constants of --start, else of the target.
-StatusOr<CpuProfile> StartOf(const CostModelCommand& command, const Target& target) {
-  if (command.start.empty()) return ProfileOf(target);
-  TCC_ASSIGN_OR_RETURN(LearnedModel model, ReadModel(command.start));
-  return model.profile;
+// Returns the constants of --start, else of the target. A GPU's are those of the device that all of
+// its records name, if its row is known.
+StatusOr<DeviceProfile> StartOf(const CostModelCommand& command,
+                                const std::vector<MeasuredTask>& tasks, const Target& target) {
+  if (!command.start.empty()) {
+    TCC_ASSIGN_OR_RETURN(LearnedModel model, ReadModel(command.start));
+    TCC_RETURN_IF_ERROR(ExpectModelFor(target, model, "--start " + command.start));
+    return model.profile;
+  }
+  if (target.kind != TargetKind::kGpu) return DeviceProfileOf(target);
+  std::set<std::string> devices;
+  for (const MeasuredTask& task : tasks) {
+    if (task.target == target.name) devices.insert(task.device);
+  }
+  std::string device = devices.size() == 1 ? *devices.begin() : "";
+  return GpuProfileOf(GpuDescription{.sm = target.sm, .name = device});
 }
 
 // Fits the constants of the start to the tasks that are trained on.
-StatusOr<CpuProfile> ProfileFor(const CostModelCommand& command,
-                                const std::vector<MeasuredTask>& tasks, const Target& target,
-                                const CpuProfile& start) {
+StatusOr<DeviceProfile> ProfileFor(const CostModelCommand& command,
+                                   const std::vector<MeasuredTask>& tasks, const Target& target,
+                                   const DeviceProfile& start) {
   if (command.no_fit) return start;
   std::vector<MeasuredTask> trained;
   for (const MeasuredTask& task : tasks) {
@@ -118,21 +130,10 @@ StatusOr<CpuProfile> ProfileFor(const CostModelCommand& command,
   return FitProfile(trained, target, start, options);
 }
 
-Status RunTrain(const CostModelCommand& command) {
-  TCC_RETURN_IF_ERROR(CheckWritable(command.output));
-  TCC_ASSIGN_OR_RETURN(std::vector<MeasuredTask> tasks, ReadTasks(command));
-  TCC_ASSIGN_OR_RETURN(Target target, TargetOf(command, tasks));
-  TCC_ASSIGN_OR_RETURN(CpuProfile start, StartOf(command, target));
-  auto held_out = [&](const MeasuredTask& task) { return IsHeldOut(task, command.held_out); };
-  StatusOr<CpuProfile> profile = ProfileFor(command, tasks, target, start);
-  // Fitting fails, too, where no record can be replayed; the features say why.
-  MeasuredFeatures measured =
-      WithFeatures(std::move(tasks), target, profile.ok() ? *profile : start);
-  TCC_RETURN_IF_ERROR(ExpectSomeReplay(measured));
-  TCC_RETURN_IF_ERROR(profile.status());
-  MeasuredFeatures judged = measured.Of(held_out);
-  std::vector<TrainingTask> training =
-      measured.Of([&](const MeasuredTask& task) { return !held_out(task); }).ToTraining();
+// Trains networks that correct the prior; a GPU's prior stands alone.
+StatusOr<LearnedModel> ModelOf(const CostModelCommand& command, const DeviceProfile& profile,
+                               std::vector<TrainingTask> training) {
+  if (IsOfGpu(profile)) return PriorAlone(profile);
   KeepSome(static_cast<size_t>(command.most_points), training);
   TrainOptions options;
   options.seed = command.seed;
@@ -144,7 +145,28 @@ Status RunTrain(const CostModelCommand& command) {
     TellError("tcc: member {} of {}: loss {:.4f}\n", member + 1, options.members, loss);
   };
   options.left_out = [](size_t points) { TellInfinite("training", points); };
-  TCC_ASSIGN_OR_RETURN(LearnedModel model, Train(training, *profile, options));
+  return Train(training, profile, options);
+}
+
+Status RunTrain(const CostModelCommand& command) {
+  TCC_RETURN_IF_ERROR(CheckWritable(command.output));
+  TCC_ASSIGN_OR_RETURN(std::vector<MeasuredTask> tasks, ReadTasks(command));
+  TCC_ASSIGN_OR_RETURN(Target target, TargetOf(command, tasks));
+  if (target.kind == TargetKind::kGpu && command.without_prior) {
+    return UsageError("--without-prior: expected a CPU; a model of GPUs is its prior");
+  }
+  TCC_ASSIGN_OR_RETURN(DeviceProfile start, StartOf(command, tasks, target));
+  auto held_out = [&](const MeasuredTask& task) { return IsHeldOut(task, command.held_out); };
+  StatusOr<DeviceProfile> profile = ProfileFor(command, tasks, target, start);
+  // Fitting fails, too, where no record can be replayed; the features say why.
+  MeasuredFeatures measured =
+      WithFeatures(std::move(tasks), target, profile.ok() ? *profile : start);
+  TCC_RETURN_IF_ERROR(ExpectSomeReplay(measured));
+  TCC_RETURN_IF_ERROR(profile.status());
+  MeasuredFeatures judged = measured.Of(held_out);
+  std::vector<TrainingTask> training =
+      measured.Of([&](const MeasuredTask& task) { return !held_out(task); }).ToTraining();
+  TCC_ASSIGN_OR_RETURN(LearnedModel model, ModelOf(command, *profile, std::move(training)));
   TCC_RETURN_IF_ERROR(WriteModel(model, command.output));
   PrintReport(judged, model, command.json);
   return OkStatus();
@@ -161,6 +183,7 @@ Status RunEval(const CostModelCommand& command) {
   TCC_ASSIGN_OR_RETURN(LearnedModel model, ReadModel(command.model));
   TCC_ASSIGN_OR_RETURN(std::vector<MeasuredTask> tasks, ReadTasks(command));
   TCC_ASSIGN_OR_RETURN(Target target, TargetOf(command, tasks));
+  TCC_RETURN_IF_ERROR(ExpectModelFor(target, model, command.model));
   MeasuredFeatures measured = WithFeatures(std::move(tasks), target, model.profile);
   TCC_RETURN_IF_ERROR(ExpectSomeReplay(measured));
   MeasuredFeatures judged =
@@ -172,24 +195,25 @@ Status RunEval(const CostModelCommand& command) {
 
 Status RunInfo(const CostModelCommand& command) {
   TCC_ASSIGN_OR_RETURN(LearnedModel model, ReadModel(command.model));
+  size_t features = IsOfGpu(model.profile) ? 0 : kFeatures;
   if (command.json) {
     nlohmann::json constants;
-    for (const CpuConstantRow& row : CpuConstantRows()) {
-      constants[std::string(row.name)] = model.profile.*row.value;
+    for (const DeviceConstant& constant : ConstantsIn(model.profile)) {
+      constants[std::string(constant.name)] = *constant.value;
     }
     double bound = model.members.empty() ? 0.0 : model.members[0].bound();
     nlohmann::json json = {
-        {"target", model.target_kind}, {"features", kFeatures}, {"members", model.members.size()},
-        {"on_prior", model.on_prior},  {"bound", bound},        {"constants", constants}};
+        {"target", model.target_kind()}, {"features", features}, {"members", model.members.size()},
+        {"on_prior", model.on_prior},    {"bound", bound},       {"constants", constants}};
     fmt::print("{}\n", json.dump(2));
     return OkStatus();
   }
-  fmt::print("for          {}\n", model.target_kind);
-  fmt::print("features     {} a nest\n", kFeatures);
+  fmt::print("for          {}\n", model.target_kind());
+  fmt::print("features     {} a nest\n", features);
   fmt::print("members      {} of {} parameters\n", model.members.size(), Mlp::ParameterCount());
   fmt::print("corrects     {}\n", model.on_prior ? "the prior" : "a mean, without a prior");
-  for (const CpuConstantRow& row : CpuConstantRows()) {
-    fmt::print("{:<18} {:>12.6g} {}\n", row.name, model.profile.*row.value, row.meaning);
+  for (const DeviceConstant& constant : ConstantsIn(model.profile)) {
+    fmt::print("{:<19} {:>12.6g} {}\n", constant.name, *constant.value, constant.meaning);
   }
   return OkStatus();
 }
@@ -226,8 +250,8 @@ void AddRecords(CommandLine& line, CostModelCommand& command) {
       .Required()
       .TypeName("FILE");
   line.AddOption("--target", command.target,
-                 "The CPU that they were measured on; default: what the records say")
-      .TypeName("CPU");
+                 "The CPU or GPU that they were measured on; default: the CPU of the records")
+      .TypeName("TARGET");
   line.AddOption("--held-out", command.held_out,
                  "Share of the tasks that is not trained on but judged: 0 to 1")
       .TypeName("SHARE")

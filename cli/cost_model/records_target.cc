@@ -12,10 +12,10 @@ namespace {
 
 constexpr const char* kNative = "native";
 
-StatusOr<Target> FindCpu(const std::string& name) {
+StatusOr<Target> FindDevice(const std::string& name) {
   TCC_ASSIGN_OR_RETURN(Target target, FindTarget(name));
-  if (target.kind == TargetKind::kCpu) return target;
-  return InvalidInput("--target {}: expected a CPU", name);
+  if (target.kind != TargetKind::kReference) return target;
+  return InvalidInput("--target {}: expected a CPU or a GPU", name);
 }
 
 bool IsOfGpu(const MeasuredTask& task) {
@@ -48,7 +48,7 @@ Origins OriginsOf(std::span<const MeasuredTask> tasks) {
 
 StatusOr<Target> TargetOfRecords(std::span<const MeasuredTask> tasks, const std::string& given,
                                  const std::function<void(const std::string& message)>& warn) {
-  if (!given.empty()) return FindCpu(given);
+  if (!given.empty()) return FindDevice(given);
   Origins origins = OriginsOf(tasks);
   if (origins.targets.empty()) return FindTarget(kNative);
   if (origins.targets.size() > 1) {

@@ -11,7 +11,7 @@ TaskEstimator::TaskEstimator(TaskSpace& space, const Target& target, const RunSe
     : space_(space),
       target_(target),
       settings_(settings),
-      profile_(model ? model->profile : ProfileOf(target)),
+      profile_(model ? model->profile : DeviceProfileOf(target)),
       first_model_(std::move(model)),
       model_(first_model_),
       entries_(space.size()) {}

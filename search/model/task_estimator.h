@@ -16,7 +16,7 @@ namespace tcc {
 class TaskEstimator final : public Ranker {
  public:
   // `space` outlives the estimator. A null `model` means the target's prior alone. There are no
-  // formulas for a target that they do not describe.
+  // formulas for a target that they do not describe, or whose kind is not the model's.
   TaskEstimator(TaskSpace& space, const Target& target, const RunSettings& settings,
                 std::shared_ptr<const LearnedModel> model);
 
@@ -54,7 +54,7 @@ class TaskEstimator final : public Ranker {
   TaskSpace& space_;
   Target target_;
   RunSettings settings_;
-  CpuProfile profile_;
+  DeviceProfile profile_;
   std::shared_ptr<const LearnedModel> first_model_;
   std::shared_ptr<const LearnedModel> model_;
   std::vector<Entry> entries_;

@@ -13,14 +13,19 @@
 namespace tcc {
 namespace {
 
+std::vector<Function> Kernels() {
+  return {
+      ProductFunction({.rows = 64, .columns = 96, .depth = 64, .type = "f32", .constant = true}),
+      ProductFunction({.rows = 2, .columns = 512, .depth = 700, .type = "f32"}),
+      SoftmaxByBlocks(64, 200)};
+}
+
 // Points of every sketch of some kernels, "measured" by the prior with other constants.
-std::vector<MeasuredTask> TasksOf(const CpuProfile& truth, const Target& target) {
+std::vector<MeasuredTask> TasksOf(const DeviceProfile& truth, const Target& target,
+                                  const std::vector<Function>& kernels = Kernels()) {
   Random random(8);
   std::vector<MeasuredTask> tasks;
-  for (const Function& fn :
-       {ProductFunction({.rows = 64, .columns = 96, .depth = 64, .type = "f32", .constant = true}),
-        ProductFunction({.rows = 2, .columns = 512, .depth = 700, .type = "f32"}),
-        SoftmaxByBlocks(64, 200)}) {
+  for (const Function& fn : kernels) {
     MeasuredTask& task = tasks.emplace_back();
     task.key = Print(fn);
     task.settings = {.threads = 1, .cold_weights = true, .cold_activations = true};
@@ -62,6 +67,37 @@ TEST_CASE("Fitting finds the constants that points were made with", "[autodiff_f
   CHECK(fitted.memory_rate < 0.6 * start.memory_rate);
   CHECK(fitted.l2_bytes == start.l2_bytes);
   CHECK(fitted.usable == start.usable);
+}
+
+TEST_CASE("Fitting finds the five constants of a GPU that its points were made with",
+          "[autodiff_features]") {
+  Target target = *FindTarget("sm_86");
+  GpuProfile start = GpuProfileOf(target.sm), truth = start;
+  truth.hertz *= 1.3;
+  truth.memory_rate /= 1.8;
+  truth.memory_latency *= 1.5;
+  truth.launch_seconds *= 2;
+  truth.exchange_cycles *= 1.6;
+  std::vector<MeasuredTask> tasks = TasksOf(
+      truth, target,
+      {MatmulFunction(64, 96, 80), MatmulFunction(8, 16, 2048), MatmulFunction(256, 256, 256),
+       MatmulFunction(16, 1024, 1024), MatmulFunction(1, 2048, 2048),
+       ProductFunction({.rows = 37, .columns = 200, .depth = 64, .type = "f32", .constant = true}),
+       ProductFunction({.rows = 128, .columns = 128, .depth = 64, .type = "f16"}),
+       ConvFunction({.height = 20, .width = 22, .channels = 16, .filters = 40, .stride = 1}),
+       SoftmaxByBlocks(60, 300), SoftmaxByBlocks(512, 1024), SoftmaxByBlocks(2, 9),
+       TwoReadersFunction(1 << 20)});
+  REQUIRE(tasks.size() == 12);
+  FitOptions options;
+  options.steps = 400;
+  options.pull = 1e-6;
+  options.points_of_task = 24;
+  DeviceProfile fitted = FitProfile(tasks, target, start, options).value(), wanted = truth;
+  std::vector<DeviceConstant> found = ConstantsIn(fitted), expected = ConstantsIn(wanted);
+  for (size_t c = 0; c < found.size(); ++c) {
+    INFO(found[c].name << " " << *found[c].value << " " << *expected[c].value);
+    CHECK(*found[c].value == Approx(*expected[c].value).epsilon(0.02));
+  }
 }
 
 TEST_CASE("Fitting to points of the start's own constants leaves them where they are",
@@ -112,6 +148,16 @@ TEST_CASE("Points measured on a GPU are not fitted to", "[autodiff_features]") {
   std::vector<MeasuredTask> tasks = TasksOf(ProfileOf(target), target);
   for (MeasuredTask& task : tasks) task.target = "sm_86";
   CHECK_FALSE(FitProfile(tasks, target, ProfileOf(target), {}).ok());
+}
+
+TEST_CASE("Points measured on a CPU are not fitted to for a GPU", "[autodiff_features]") {
+  Target target = *FindTarget("sm_86"), cpu = *FindTarget("x86-64-v3");
+  GpuProfile start = GpuProfileOf(target.sm);
+  std::vector<MeasuredTask> tasks = TasksOf(start, target);
+  CHECK(FitProfile(tasks, target, start, {.steps = 1}).ok());
+  for (MeasuredTask& task : tasks) task.target = cpu.name;
+  CHECK_FALSE(FitProfile(tasks, target, start, {.steps = 1}).ok());
+  CHECK_FALSE(FitProfile(TasksOf(ProfileOf(cpu), cpu), target, start, {.steps = 1}).ok());
 }
 
 TEST_CASE("Fitting without a point that can be replayed is an error", "[autodiff_features]") {

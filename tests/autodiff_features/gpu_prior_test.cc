@@ -29,7 +29,7 @@ struct Sampled {
   std::vector<Point> points;
 
   std::vector<double> LnSeconds(const GpuProfile& gpu, const RunSettings& settings = kCold) const {
-    return SketchFormulas::CreateForGpu(program, Gpu(), gpu, settings)->LnSecondsAt(points);
+    return SketchFormulas::Create(program, Gpu(), gpu, settings)->LnSecondsAt(points);
   }
 };
 
@@ -86,7 +86,7 @@ double LnSecondsAt(const Function& fn, const Decisions& sizes,
     }
     std::vector<Point> points = {space.ToPoint(all)};
     CHECK(space.AreLegal(points)[0]);
-    return SketchFormulas::CreateForGpu(program, Gpu(), gpu, kCold)->LnSecondsAt(points)[0];
+    return SketchFormulas::Create(program, Gpu(), gpu, kCold)->LnSecondsAt(points)[0];
   }
   FAIL("no sketch 'tile'");
   return 0;
@@ -111,7 +111,8 @@ TEST_CASE("Every prediction for a GPU is finite at legal points, and no shorter 
 
 TEST_CASE("Accesses of a GPU's sketches have boxes", "[autodiff_features]") {
   ForEachSketch([](const Sampled& sampled) {
-    StatusOr<SketchFormulas> formulas = SketchFormulas::Create(sampled.program, Gpu(), {}, kCold);
+    StatusOr<SketchFormulas> formulas =
+        SketchFormulas::Create(sampled.program, Gpu(), DeviceProfileOf(Gpu()), kCold);
     REQUIRE(formulas.ok());
     CHECK(formulas->counts().accesses > 0);
     CHECK(formulas->counts().without_box.empty());

@@ -20,7 +20,7 @@ TEST_CASE("A model without members predicts the prior's seconds exactly", "[auto
     CHECK(predictions[k].ln_seconds == kernels[k].ln_prior);
     CHECK(predictions[k].deviation == 0);
   }
-  CHECK(model.profile.hertz == 1e9);
+  CHECK(std::get<CpuProfile>(model.profile).hertz == 1e9);
 }
 
 }  // namespace

@@ -230,6 +230,37 @@ TEST_CASE("A trace that binds threads of a GPU gets no prediction for a CPU",
   }
 }
 
+TEST_CASE("A record of a GPU is predicted for a GPU, a CPU's is not", "[autodiff_features]") {
+  Target gpu = *FindTarget("sm_86");
+  Sketch sketch = GenerateSketches(ParseFunction(kMatmul).value(), gpu)[0];
+  MeasuredRecord record = RecordOf(Print(sketch.trace), sketch.start);
+  for (const char* target : {"sm_86", "sm_90a", ""}) {
+    record.target = target;
+    MeasuredTask task = TaskOf({record});
+    TaskFormulas formulas = TaskFormulas::Of(task, gpu, GpuProfileOf(86));
+    CHECK(formulas.problems().empty());
+    double ln_seconds = formulas.Features(task)[0].ln_prior;
+    CHECK(std::isfinite(ln_seconds));
+    GpuProfile slow = GpuProfileOf(86);
+    slow.launch_seconds = 1;
+    CHECK(TaskFormulas::Of(task, gpu, slow).Features(task)[0].ln_prior > ln_seconds);
+  }
+  record.target = "x86-64-v3";
+  TaskFormulas formulas = TaskFormulas::Of(TaskOf({record}), gpu, GpuProfileOf(86));
+  CHECK(formulas.problems() ==
+        std::vector<std::string>{
+            "'product': measured on target 'x86-64-v3'; expected a GPU (1 of 1 point)"});
+}
+
+TEST_CASE("Constants of another kind of device make no formulas", "[autodiff_features]") {
+  Sketch sketch = MatmulSketches()[0];
+  SymbolicProgram program = Instantiate(ParseFunction(kMatmul).value(), sketch.trace).value();
+  StatusOr<SketchFormulas> created =
+      SketchFormulas::Create(program, Cpu(), GpuProfileOf(86), {.threads = 1});
+  REQUIRE_FALSE(created.ok());
+  CHECK(Mentions(Message(created.status()), "expected the constants of a CPU"));
+}
+
 TEST_CASE("No sketch of a CPU is predicted for a GPU", "[autodiff_features]") {
   Sketch sketch = MatmulSketches()[0];
   MeasuredTask task = TaskOf({RecordOf(Print(sketch.trace), sketch.start)});

@@ -229,6 +229,36 @@ TEST_CASE("A prior that stands alone has a file, a mean without members has none
   CHECK_FALSE(ParseModel(Replaced(bytes, "prior yes\n", "mean -8\n"), "m").ok());
 }
 
+TEST_CASE("A model of a GPU has a file that keeps its constants, and no members",
+          "[autodiff_features]") {
+  GpuProfile profile = GpuProfileOf(90);
+  profile.multiprocessors = 114;
+  profile.memory_rate = 1.25e12;
+  std::vector<uint8_t> bytes = ModelBytes(PriorAlone(profile));
+  StatusOr<LearnedModel> read = ParseModel(bytes, "m");
+  INFO(read.status());
+  REQUIRE(read.ok());
+  CHECK(read->target_kind() == "cuda");
+  const auto& gpu = std::get<GpuProfile>(read->profile);
+  CHECK(gpu.sm == 90);
+  CHECK(gpu.multiprocessors == 114);
+  CHECK(gpu.memory_rate == 1.25e12);
+  CHECK(ModelBytes(*read) == bytes);
+  CHECK(ExpectModelFor(*FindTarget("sm_86"), *read, "m").ok());
+  CHECK(Message(ExpectModelFor(*FindTarget("x86-64-v3"), *read, "m")) ==
+        "m: a cost model of GPUs; expected one of CPUs for target 'x86-64-v3'");
+  for (const auto& [from, to] : std::initializer_list<std::pair<std::string, std::string>>{
+           {"sm 90\n", "sm 91\n"},
+           {"sm 90\n", ""},
+           {"multiprocessors 114\n", "multiprocessors 0\n"},
+           {"constant spill 2\n", "constant spill 0\n"},
+           {"target cuda\n", "target cpu\n"},
+           {"bound 0\nmembers 0\n", "bound 2\nmembers 1\n"}}) {
+    INFO(to);
+    CHECK_FALSE(ParseModel(Replaced(bytes, from, to), "m").ok());
+  }
+}
+
 TEST_CASE("A damaged, cut off or foreign model file is refused by name", "[autodiff_features]") {
   std::vector<uint8_t> bytes = ModelBytes(Train(SineTasks(4, 10), {}, Quick()).value());
   for (size_t i = 0; i < bytes.size(); i += i < 4000 ? 1 : 997) {

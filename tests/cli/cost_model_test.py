@@ -339,12 +339,25 @@ class CostModel(CommandTest):
         self.cost_model("eval", self.model, "--records", packed, expect=4)
         self.assertIn("cut.jsonl.xz: expected a whole xz file", self.error)
 
+    def test_a_model_of_cpus_is_refused_for_a_gpu(self):
+        message = "a cost model of CPUs; expected one of GPUs for target 'sm_86'"
+        output = self.folder / "m"
+        for arguments in [["eval", self.model], ["train", "-o", output, "--start", self.model]]:
+            self.cost_model(*arguments, "--records", self.records, "--target", "sm_86", expect=2)
+            self.assertIn(message, self.error)
+        self.cost_model("train", "-o", output, "--records", self.records, "--target", "sm_86",
+                        "--without-prior", expect=2)
+        self.assertFalse(output.exists())
+        self.call("tune", self.export("dqn", "--small"), "--db", self.folder / "f.db", "--trials",
+                  "1", "--target", "sm_86", "--cost-model", self.model, expect=2)
+        self.assertIn(message, self.error)
+
     def test_options_out_of_range_are_refused(self):
         self.cost_model("eval", self.model, "--records", self.records, "--held-out", "2", expect=4)
         self.assertIn("--held-out 2: expected 0 to 1", self.error)
-        self.cost_model("eval", self.model, "--records", self.records, "--target", "sm_86",
+        self.cost_model("eval", self.model, "--records", self.records, "--target", "reference",
                         expect=4)
-        self.assertIn("expected a CPU", self.error)
+        self.assertIn("expected a CPU or a GPU", self.error)
         self.cost_model("train", "--records", self.records, "-o", self.folder / "none" / "m",
                         expect=4)
         self.assertIn("none/m", self.error)

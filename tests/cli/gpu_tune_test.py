@@ -148,6 +148,29 @@ class GpuTune(CommandTest):
         self.tune("--trials", "1", "--policy", "rotate-L2", target="native", expect=2)
         self.assertIn("target 'native' has auto, warm, rotate-64M, in-place", self.error)
 
+    def test_a_prior_is_fitted_to_records_of_a_gpu_and_predicts_for_a_search(self):
+        self.tune("--trials", "24", "--searcher", "random")
+        records, model = self.folder / "r.jsonl", self.folder / "gpu.model"
+        self.call("db", "export", self.database, "-o", records)
+        options = ["--records", records, "--target", "sm_86", "--held-out", "0.5", "--json"]
+        trained = json.loads(self.call("cost-model", "train", *options, "-o", model))
+        self.assertRegex(self.error, "the prior: loss [0-9.]+, fitted [0-9.]+")
+        self.assertNotIn("left out", self.error)
+        self.assertEqual(trained, json.loads(self.call("cost-model", "eval", model, *options)))
+        info = json.loads(self.call("cost-model", "info", model, "--json"))
+        self.assertEqual((info["target"], info["features"], info["members"]), ("cuda", 0, 0))
+        # Emulated kernels take longer than those of any device.
+        self.assertGreater(info["constants"]["launch_seconds"], 2e-6)
+        again = self.folder / "again.model"
+        self.call("cost-model", "train", *options, "-o", again)
+        self.assertEqual(again.read_bytes(), model.read_bytes())
+        self.call("cost-model", "train", *options, "--no-fit", "--start", model, "-o", again)
+        self.assertEqual(again.read_bytes(), model.read_bytes())
+
+        self.tune("--trials", "3", "--searcher", "auto", "--cost-model", model)
+        self.tune("--trials", "1", "--cost-model", model, target="native", expect=2)
+        self.assertIn("a cost model of GPUs; expected one of CPUs for target 'native'", self.error)
+
     def statuses(self):
         return dict(self.rows("SELECT status, count(*) FROM measurement GROUP BY status"))
 
