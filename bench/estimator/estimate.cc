@@ -119,7 +119,7 @@ BenchAction DeclareEstimate(CLI::App& app) {
   app.add_option("--records", options->records,
                  "Measurements: JSON lines, or what tcc db export writes; also .xz and .zst");
   app.add_option("--target", options->target,
-                 "The CPU that they were measured on; default: what the records say");
+                 "The CPU or GPU that they were measured on; default: the CPU of the records");
   app.add_option("--model", options->model, "Cost model of tcc cost-model train to judge as well");
   app.add_option("--predict", options->predict,
                  "File for a line a record: ln seconds by the prior and by a model, - for none");

@@ -22,7 +22,8 @@ std::vector<Function> Kernels() {
 
 // Points of every sketch of some kernels, "measured" by the prior with other constants.
 std::vector<MeasuredTask> TasksOf(const DeviceProfile& truth, const Target& target,
-                                  const std::vector<Function>& kernels = Kernels()) {
+                                  const std::vector<Function>& kernels = Kernels(),
+                                  size_t most_sketches = 100) {
   Random random(8);
   std::vector<MeasuredTask> tasks;
   for (const Function& fn : kernels) {
@@ -30,6 +31,7 @@ std::vector<MeasuredTask> TasksOf(const DeviceProfile& truth, const Target& targ
     task.key = Print(fn);
     task.settings = {.threads = 1, .cold_weights = true, .cold_activations = true};
     for (const Sketch& sketch : GenerateSketches(fn, target)) {
+      if (task.sketches.size() == most_sketches) break;
       SymbolicProgram program = Instantiate(fn, sketch.trace).value();
       SearchSpace space = SearchSpace::Create(ProgramOf(fn, target, sketch)).value();
       SketchFormulas formulas =
@@ -77,7 +79,7 @@ TEST_CASE("Fitting finds the five constants of a GPU that its points were made w
   truth.memory_rate /= 1.8;
   truth.memory_latency *= 1.5;
   truth.launch_seconds *= 2;
-  truth.exchange_cycles *= 1.6;
+  truth.shared_latency *= 1.6;
   std::vector<MeasuredTask> tasks = TasksOf(
       truth, target,
       {MatmulFunction(64, 96, 80), MatmulFunction(8, 16, 2048), MatmulFunction(256, 256, 256),
@@ -86,17 +88,17 @@ TEST_CASE("Fitting finds the five constants of a GPU that its points were made w
        ProductFunction({.rows = 128, .columns = 128, .depth = 64, .type = "f16"}),
        ConvFunction({.height = 20, .width = 22, .channels = 16, .filters = 40, .stride = 1}),
        SoftmaxByBlocks(60, 300), SoftmaxByBlocks(512, 1024), SoftmaxByBlocks(2, 9),
-       TwoReadersFunction(1 << 20)});
+       TwoReadersFunction(1 << 20)},
+      3);
   REQUIRE(tasks.size() == 12);
   FitOptions options;
-  options.steps = 400;
-  options.pull = 1e-6;
-  options.points_of_task = 24;
+  options.steps = 1000;
+  options.pull = 1e-5;
   DeviceProfile fitted = FitProfile(tasks, target, start, options).value(), wanted = truth;
   std::vector<DeviceConstant> found = ConstantsIn(fitted), expected = ConstantsIn(wanted);
   for (size_t c = 0; c < found.size(); ++c) {
     INFO(found[c].name << " " << *found[c].value << " " << *expected[c].value);
-    CHECK(*found[c].value == Approx(*expected[c].value).epsilon(0.02));
+    CHECK(*found[c].value == Approx(*expected[c].value).epsilon(0.05));
   }
 }
 
