@@ -16,7 +16,7 @@ namespace tcc {
 namespace {
 
 // Seconds that a run of the network may take, before its time is known.
-constexpr double kMaxFirstSeconds = 60;
+constexpr double kMaxFirstSeconds = 10;
 // A run hangs if it takes longer than both of kMinHangSeconds and kHangRatio times the
 // least seconds of a run.
 constexpr double kMinHangSeconds = 0.5;
