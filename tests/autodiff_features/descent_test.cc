@@ -22,7 +22,7 @@ struct Problem {
     SymbolicProgram program = ProgramOf(fn, target, sketch);
     SearchSpace space = SearchSpace::Create(program).value();
     SketchFormulas formulas =
-        SketchFormulas::Create(program, target, ProfileOf(target), {.threads = 2}).value();
+        SketchFormulas::Create(program, target, DeviceProfileOf(target), {.threads = 2}).value();
     SketchSlopes slopes = SketchSlopes::Create(formulas, space.constraints()).value();
     return {program, std::move(space), std::move(formulas), std::move(slopes)};
   }

@@ -98,7 +98,9 @@ TEST_CASE("Fitting finds the five constants of a GPU that its points were made w
   std::vector<DeviceConstant> found = ConstantsIn(fitted), expected = ConstantsIn(wanted);
   for (size_t c = 0; c < found.size(); ++c) {
     INFO(found[c].name << " " << *found[c].value << " " << *expected[c].value);
-    CHECK(*found[c].value == Approx(*expected[c].value).epsilon(0.05));
+    // Few of the points have sums over threads.
+    double within = found[c].name == "exchange_cycles" ? 0.05 : 0.02;
+    CHECK(*found[c].value == Approx(*expected[c].value).epsilon(within));
   }
 }
 
