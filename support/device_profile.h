@@ -74,7 +74,7 @@ inline constexpr int64_t kPassBytes = kBanks * kBankBytes;
 inline constexpr int64_t kRegisterUnit = 256;
 inline constexpr int64_t kSharedUnit = 128;
 
-// What one kind of NVIDIA GPU has a whole number of. The limits are those of a multiprocessor (CUDA
+// The whole numbers of one kind of NVIDIA GPU. The limits hold for a multiprocessor (CUDA
 // programming guide, "technical specifications per compute capability"). The driver reserves
 // `reserved_bytes` of shared memory per block for itself.
 struct GpuSizes {

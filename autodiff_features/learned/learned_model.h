@@ -11,7 +11,7 @@
 
 namespace tcc {
 
-// A prior with the networks that correct it. A GPU's prior stands alone.
+// A prior with the networks that correct it. A GPU's prior has none.
 struct LearnedModel {
   DeviceProfile profile;  // the prior's constants
   FeatureScale scale;     // empty for a GPU

@@ -22,7 +22,7 @@
 //   bound 2                     0 where the prior stands alone
 //   members 5                   0 there, too
 //
-// A GPU has no rows, and its prior stands alone.
+// A GPU has neither rows nor networks.
 namespace tcc {
 
 std::vector<uint8_t> ModelBytes(const LearnedModel& model);

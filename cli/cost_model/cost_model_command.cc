@@ -94,8 +94,8 @@ void PrintReport(const MeasuredFeatures& judged, const LearnedModel& model, bool
   }
 }
 
-// Returns the constants of --start, else of the target. A GPU's are those of the device that all of
-// its records name, if its row is known.
+// Returns the constants of --start, else of the target. For a GPU the row of the device counts that
+// all records name, if it is known.
 StatusOr<DeviceProfile> StartOf(const CostModelCommand& command,
                                 const std::vector<MeasuredTask>& tasks, const Target& target) {
   if (!command.start.empty()) {
@@ -130,7 +130,7 @@ StatusOr<DeviceProfile> ProfileFor(const CostModelCommand& command,
   return FitProfile(trained, target, start, options);
 }
 
-// Trains networks that correct the prior; a GPU's prior stands alone.
+// Trains networks that correct the prior; a GPU's prior has none.
 StatusOr<LearnedModel> ModelOf(const CostModelCommand& command, const DeviceProfile& profile,
                                std::vector<TrainingTask> training) {
   if (IsOfGpu(profile)) return PriorAlone(profile);
