@@ -68,7 +68,6 @@ MISUSED = [
     ("estimate", "expected --records"),
     ("estimate --records r.jsonl --held-out nan", "--held-out: expected a number, got 'nan'"),
     ("estimate --records r.jsonl --json --by-task", "expected without --json"),
-    ("estimate --records r.jsonl --target sm_86", "--target sm_86: expected a CPU"),
     ("features --network nothing", "no network 'nothing'"),
     ("features --target sm_86", "--target sm_86: expected a CPU"),
     ("lattice --kernels nothing --db absent/f.db", "kernel 'nothing': expected one of the suites"),

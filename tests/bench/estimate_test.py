@@ -279,10 +279,10 @@ class Estimate(unittest.TestCase):
                     self.refused(path, f"cut.jsonl.{kind}: expected a whole")
         self.refused(self.folder / "nowhere.jsonl", "nowhere.jsonl")
 
-    def test_targets_that_are_no_known_cpu_are_refused(self):
+    def test_targets_that_the_records_are_not_of_are_refused(self):
         path = self.file("r.jsonl", lines_of(RECORDS[:1]))
         for target, message in [("abacus", "unknown target 'abacus'"),
-                                ("sm_86", "--target sm_86: expected a CPU"),
+                                ("sm_86", "expected loops of a GPU"),
                                 ("reference", "--target reference: expected a CPU")]:
             with self.subTest(target):
                 run = self.run_bench("--records", path, "--target", target)
