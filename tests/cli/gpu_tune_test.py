@@ -5,7 +5,10 @@ import json
 import os
 import pathlib
 import shlex
+import signal
 import sqlite3
+import subprocess
+import time
 
 from tcc_command import CommandTest, main
 
@@ -188,6 +191,63 @@ class GpuTune(CommandTest):
                           "WHERE status = 'hang'")
         self.assertGreater(hung[0], 0)
         self.assertEqual(hung[1], 0)
+
+    def begin(self, trials):
+        """A search that has recorded something and goes on."""
+        tuning = subprocess.Popen(
+            [self.tcc, "tune", self.model, "--db", self.database, "--target", "sm_86", "--trials",
+             str(trials), "--searcher", "random", "--progress", "none"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            env={**os.environ, **self.emulated})
+        self.addCleanup(tuning.wait)
+        self.addCleanup(tuning.kill)
+        end = time.monotonic() + 300
+        while not self.database.exists() or self.recorded() < 2:
+            self.assertIsNone(tuning.poll(), "the run has ended")
+            self.assertLess(time.monotonic(), end, "nothing is recorded")
+            time.sleep(0.05)
+        return tuning
+
+    def recorded(self):
+        try:
+            return self.count()
+        except sqlite3.OperationalError:  # there is no table yet, or somebody writes
+            return 0
+
+    @staticmethod
+    def workers_of(process):
+        """The ids of the running workers that a process has started."""
+        found = []
+        for entry in pathlib.Path("/proc").iterdir():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+                name = (entry / "comm").read_text().strip()
+            except OSError:
+                continue
+            if name == "tcc-worker" and int(fields[1]) == process and fields[0] != "Z":
+                found.append(int(entry.name))
+        return found
+
+    def test_a_killed_tuner_loses_no_record_and_its_workers_end(self):
+        tuning = self.begin(500)
+        workers = self.workers_of(tuning.pid)
+        before = self.rows("SELECT id FROM measurement")
+        tuning.kill()
+        tuning.wait()
+        end = time.monotonic() + 60
+        while any(pathlib.Path(f"/proc/{worker}/exe").exists() for worker in workers):
+            self.assertLess(time.monotonic(), end, "a worker is left")
+            time.sleep(0.05)
+        self.tune("--trials", "2", "--searcher", "random")
+        self.assertLessEqual(set(before), set(self.rows("SELECT id FROM measurement")))
+        self.call("db", "verify", self.database)
+
+    def test_a_search_survives_its_killed_workers(self):
+        tuning = self.begin(10)
+        for worker in self.workers_of(tuning.pid):
+            os.kill(worker, signal.SIGKILL)
+        self.assertEqual(tuning.wait(timeout=600), 0)
+        self.assertIn("ok", self.statuses())
 
     def test_a_run_tells_its_device_and_policy(self):
         run = self.folder / "run"
