@@ -4,6 +4,7 @@
 #include "codegen_cuda/nvrtc/nvrtc.h"
 #include "codegen_llvm/llvm_backend.h"
 #include "codegen_llvm/toolchain.h"
+#include "runtime/measure/worker_device.h"
 #include "support/environment.h"
 
 namespace tcc {
@@ -25,7 +26,7 @@ StatusOr<std::unique_ptr<Backend>> MakeBackend(const Target& target,
 
 StatusOr<std::string> CompilersOf(const Target& target, GpuCode gpu_code) {
   if (target.kind != TargetKind::kGpu) return "LLVM " + LlvmVersion();
-  if (gpu_code == GpuCode::kCudaText) return std::string("CUDA text");
+  if (gpu_code == GpuCode::kCudaText) return std::string(kTextCompilers);
   TCC_ASSIGN_OR_RETURN(Nvrtc nvrtc, Nvrtc::Open());
   TCC_RETURN_IF_ERROR(nvrtc.ExpectArch(target.sm));
   return "NVRTC " + nvrtc.version();

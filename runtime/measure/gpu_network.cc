@@ -15,12 +15,6 @@
 namespace tcc {
 namespace {
 
-// Seconds that a run of the network may take, before its time is known.
-constexpr double kMaxFirstSeconds = 10;
-// A run hangs if it takes longer than both of kMinHangSeconds and kHangRatio times the
-// least seconds of a run.
-constexpr double kMinHangSeconds = 0.5;
-constexpr double kHangRatio = 50;
 // Choices of candidates whose graphs are kept: a comparison takes turns between three.
 constexpr size_t kMaxGraphs = 4;
 
@@ -325,8 +319,8 @@ StatusOr<double> GpuNetwork::TimeRuns(std::span<const uint8_t> slots, int runs) 
                         kernels_->size());
   }
   kernels_->Choose(slots);
-  const double limit =
-      least_ == 0 ? kMaxFirstSeconds : std::max(kMinHangSeconds, kHangRatio * least_);
+  const double limit = least_ == 0 ? kMaxFirstSeconds
+                                   : std::max(GpuTimingLimits().hang_seconds, kHangRatio * least_);
   timer_->LimitRuns(limit);
   TCC_ASSIGN_OR_RETURN(CudaGraphExecHandle graph, GraphOf(slots));
   auto run = [&](int times) -> Status {

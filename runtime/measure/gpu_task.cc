@@ -17,10 +17,6 @@ namespace {
 // Whatever a launch and two events cost beside the kernel, seconds.
 constexpr double kLaunchSlack = 10e-6;
 constexpr int64_t kCopyAlignment = 256;
-// Seconds that a run of the reference may take, before its time is known.
-constexpr double kMaxOpenSeconds = 10;
-// A candidate's run hangs if it takes that many times the reference's.
-constexpr double kHangRatio = 50;
 
 // Returns the buffers of a call, each once.
 std::vector<size_t> DistinctBuffers(const KernelCall& call) {
@@ -393,7 +389,7 @@ Measurement GpuTask::State::Open() {
   StatusOr<std::unique_ptr<CudaTimer>> timer = CudaTimer::Make(context_);
   if (!timer.ok()) return FailureOf(timer.status());
   timer_ = *std::move(timer);
-  timer_->LimitRuns(kMaxOpenSeconds);
+  timer_->LimitRuns(kMaxFirstSeconds);
   StatusOr<QueuedCandidate> reference = Load(std::move(message_.artefact));
   if (!reference.ok()) return Lost(reference.status());
   Status made = MakeOperands(reference->loaded);

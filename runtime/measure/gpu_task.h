@@ -10,6 +10,12 @@
 
 namespace tcc {
 
+// Seconds that the first run of a reference or a network may take, before its time is known.
+inline constexpr double kMaxFirstSeconds = 10;
+// A run hangs if it takes that many times what is known to suffice, and GpuTimingLimits'
+// hang_seconds at least.
+inline constexpr double kHangRatio = 50;
+
 struct GpuTaskOptions {
   std::shared_ptr<const CudaContext> context;  // of the GPU that the kernels run on
   std::shared_ptr<ThreadPool> pool;            // of the host

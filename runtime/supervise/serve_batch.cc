@@ -24,7 +24,6 @@ namespace {
 
 constexpr double kStopBeyond = 2;   // times the best: a slower candidate is not timed further
 constexpr double kSyncSeconds = 1;  // that a power failure may cost
-constexpr std::string_view kTextCompilers = "CUDA text";
 
 int64_t MicrosecondsSince1970() {
   return std::chrono::duration_cast<std::chrono::microseconds>(

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -16,16 +15,16 @@
 #include "search/database/record_lines.h"
 #include "search/model/nearest_ranker.h"
 #include "search/searchers/ranked_points.h"
+#include "search/tuning/task_tuner.h"
 #include "support/json_line.h"
 #include "support/sha256.h"
 
 namespace tcc {
 namespace {
 
-constexpr size_t kMaxStartsTried = 4;  // for the reference, as a search does
-constexpr size_t kDrawn = 500;         // points that the prior chooses from in a round
-constexpr size_t kRound = 32;          // candidates that are proposed together
-constexpr int kMaxIdleRounds = 3;      // in a row that bring no candidate
+constexpr size_t kDrawn = 500;     // points that the prior chooses from in a round
+constexpr size_t kRound = 32;      // candidates that are proposed together
+constexpr int kMaxIdleRounds = 3;  // in a row that bring no candidate
 
 // A point of the batch that is built.
 struct Emitted {
@@ -45,7 +44,7 @@ class EmittedTask {
         estimator_(space_, options.target,
                    SettingsOf(std::string(NameOf(options.measuring.policy)), 1), nullptr),
         ranker_(space_, history_, &estimator_),
-        random_(SeedOf(options, workload)) {
+        random_(SeedFor(fmt::format("{} {} emit", options.seed, workload.key))) {
     for (const StoredTrial& trial : known) Remember(trial);
   }
 
@@ -124,13 +123,6 @@ class EmittedTask {
   }
 
  private:
-  static uint64_t SeedOf(const EmitOptions& options, const Workload& workload) {
-    const Sha256Digest digest = Sha256(fmt::format("{} {} emit", options.seed, workload.key));
-    uint64_t seed;
-    std::memcpy(&seed, digest.data(), sizeof(seed));
-    return seed;
-  }
-
   void Remember(const StoredTrial& trial) {
     if (!trial.lowered_key.empty()) lowered_.insert(trial.lowered_key);
     std::optional<SearchPoint> point = space_.Find(trial.variant_key, trial.schedule);

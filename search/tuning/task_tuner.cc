@@ -44,14 +44,14 @@ double GainOf(const Trial& trial, double best) {
   return gain + (trial.seconds <= kNear * best ? kNearGain : 0);
 }
 
+}  // namespace
+
 uint64_t SeedFor(const std::string& text) {
   Sha256Digest digest = Sha256(text);
   uint64_t seed;
   std::memcpy(&seed, digest.data(), sizeof(seed));
   return seed;
 }
-
-}  // namespace
 
 std::vector<double> SharesOf(const TaskHistory& history, std::span<const std::string_view> names) {
   std::vector<Gains> gains(names.size());

@@ -26,6 +26,12 @@ std::vector<double> SharesOf(const TaskHistory& history, std::span<const std::st
 // The number of trials of a run before a task can be settled.
 inline constexpr int64_t kSettledTrials = 96;
 
+// The number of starts that may be built to find a reference, with which candidates are compared.
+inline constexpr size_t kMaxStartsTried = 4;
+
+// Returns the seed of a generator for the purpose that a text names.
+uint64_t SeedFor(const std::string& text);
+
 struct Proposal {
   SearchPoint point;
   std::string searcher;  // a row of Searchers(), "start" or "imported"

@@ -10,8 +10,7 @@
 namespace tcc {
 namespace {
 
-constexpr size_t kMaxStartsTried = 4;  // for a candidate to compare others with
-constexpr int64_t kMaxImported = 8;    // records of others, that are tried first
+constexpr int64_t kMaxImported = 8;  // records of others, that are tried first
 constexpr const char* kStopped = "the budget ended before it was looked at";
 // The search leaves that part of a budget of time to the comparison in the network.
 constexpr double kComparisonShare = 0.08;

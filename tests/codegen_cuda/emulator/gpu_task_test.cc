@@ -96,13 +96,22 @@ TEST_CASE("wrong kernels of a GPU are told from right ones, and the next one is 
 
 TEST_CASE("a kernel that takes longer than is asked for is right and not timed on a GPU",
           "[codegen_cuda][measure][gpu_task]") {
-  GpuTask task(TaskOf(Candidate("right")), OptionsFor(ToldDevices()));
+  // By the clock of this driver everything takes 2 ms.
+  CudaDriver driver = emulator::EmulatedDriver();
+  driver.cuEventElapsedTime = [](float* milliseconds, CudaEventHandle,
+                                 CudaEventHandle) -> CudaResult {
+    *milliseconds = 2;
+    return kCudaSuccess;
+  };
+  GpuTaskOptions options = OptionsFor(ToldDevices());
+  options.context = CudaContext::Open(driver, emulator::EmulatedOrdinal(kSm)).value();
+  GpuTask task(TaskOf(Candidate("right")), options);
   REQUIRE(task.Open().status == MeasureStatus::kOk);
-  // The emulator's clock is the host's: no kernel there ends within the slack.
-  Measurement slow = MeasureIn(task, Candidate("right"), 1e-12);
-  if (slow.status == MeasureStatus::kOk) WARN("the emulator ran 64 threads in 10 us");
-  CHECK(HasTime(slow.status));
-  CHECK(slow.seconds > 0);
+  Measurement slow = MeasureIn(task, Candidate("right"), 1e-3);
+  CHECK(NameOf(slow.status) == "slow");
+  CHECK(slow.seconds == Approx(2e-3));
+  CHECK_THAT(slow.message, Contains("took 0.002 s; not timed beyond 0.001 s"));
+  CHECK(MeasureIn(task, Candidate("right"), 1).status == MeasureStatus::kOk);
 }
 
 TEST_CASE("a kernel that reads far beyond its operands breaks the context, which the task tells",
