@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <span>
 
 #include "codegen_cuda/cubin/cubin.h"
 #include "codegen_cuda/nvrtc/nvrtc_api.h"
@@ -112,6 +113,8 @@ std::string WithoutFinalZero(std::string text) {
 // The options, except for the architecture. Each -Xptxas takes one word.
 constexpr const char* kOptions[] = {"-default-device", "--std=c++17", "-Xptxas=-v",
                                     "-Xptxas=-warn-spills"};
+// Turns off the cache that NVRTC has beside a driver. Its code is the same, so Settings lacks it.
+constexpr const char* kNoCache = "--no-cache";
 
 int64_t SpilledBytes(const KernelResources& kernel) {
   return kernel.spill_stores + kernel.spill_loads;
@@ -142,9 +145,9 @@ Status BrokenCompiler(const Compiler& compiler, NvrtcResult result, const std::s
       compiler.name, compiler.calls.nvrtcGetErrorString(result), log.empty() ? "" : ": ", log);
 }
 
-// `arch` is sm_NN for machine code, compute_NN for PTX.
+// `arch` is sm_NN for machine code, compute_NN for PTX. `more` are options beside kOptions.
 Status CompileProgram(const Compiler& compiler, const std::string& text, const std::string& arch,
-                      ProgramOwner& program, std::string& log) {
+                      std::span<const char* const> more, ProgramOwner& program, std::string& log) {
   const NvrtcCalls& calls = compiler.calls;
   NvrtcResult created =
       calls.nvrtcCreateProgram(program.address(), text.c_str(), "tcc.cu", 0, nullptr, nullptr);
@@ -152,6 +155,7 @@ Status CompileProgram(const Compiler& compiler, const std::string& text, const s
   std::string gpu = "--gpu-architecture=" + arch;
   std::vector<const char*> options = {gpu.c_str()};
   options.insert(options.end(), std::begin(kOptions), std::end(kOptions));
+  options.insert(options.end(), more.begin(), more.end());
   NvrtcResult compiled =
       calls.nvrtcCompileProgram(program.get(), static_cast<int>(options.size()), options.data());
   log = WithoutFinalZero(
@@ -164,21 +168,45 @@ Status CompileProgram(const Compiler& compiler, const std::string& text, const s
       fmt::format("NVRTC for {}: {}: {}", arch, calls.nvrtcGetErrorString(compiled), log));
 }
 
-StatusOr<Cubin> CompileOnce(const Compiler& compiler, const std::string& text, int sm) {
+// A program for `sm`, and the names of the kernels in its image.
+struct CompiledProgram {
+  Cubin cubin;
+  std::vector<std::string> kernels;
+};
+
+StatusOr<CompiledProgram> CompileWith(std::span<const char* const> more, const Compiler& compiler,
+                                      const std::string& text, int sm) {
   const NvrtcCalls& calls = compiler.calls;
   ProgramOwner program(calls);
-  Cubin cubin;
-  TCC_RETURN_IF_ERROR(CompileProgram(compiler, text, ArchitectureOf(sm), program, cubin.log));
+  CompiledProgram made;
+  Cubin& cubin = made.cubin;
+  TCC_RETURN_IF_ERROR(CompileProgram(compiler, text, ArchitectureOf(sm), more, program, cubin.log));
   std::string image = Fetch(program.get(), calls.nvrtcGetCUBINSize, calls.nvrtcGetCUBIN);
   cubin.image.assign(image.begin(), image.end());
   // The image is checked before it reaches a cache.
-  if (Status readable = ReadCubin(cubin.image, sm).status(); !readable.ok()) {
+  StatusOr<std::vector<CubinKernel>> kernels = ReadCubin(cubin.image, sm);
+  if (!kernels.ok()) {
     return Missing("{} gave no cubin for {} that can be read: {}; set TCC_NVRTC to another one",
-                   compiler.name, ArchitectureOf(sm), Message(readable));
+                   compiler.name, ArchitectureOf(sm), Message(kernels.status()));
   }
+  for (CubinKernel& kernel : *kernels) made.kernels.push_back(std::move(kernel.name));
   cubin.ptx = WithoutFinalZero(Fetch(program.get(), calls.nvrtcGetPTXSize, calls.nvrtcGetPTX));
   cubin.kernels = ParseResources(cubin.log);
-  return cubin;
+  return made;
+}
+
+bool TellsOf(const Cubin& cubin, const std::string& kernel) {
+  return std::ranges::find(cubin.kernels, kernel, &KernelResources::kernel) != cubin.kernels.end();
+}
+
+// Compiles once more where the log lacks a kernel: what NVRTC takes from its cache has no log.
+StatusOr<Cubin> CompileOnce(const Compiler& compiler, const std::string& text, int sm) {
+  TCC_ASSIGN_OR_RETURN(CompiledProgram made, CompileWith({}, compiler, text, sm));
+  auto tells_of = [&](const std::string& kernel) { return TellsOf(made.cubin, kernel); };
+  if (std::ranges::all_of(made.kernels, tells_of)) return std::move(made.cubin);
+  const char* const more[] = {kNoCache};
+  TCC_ASSIGN_OR_RETURN(made, CompileWith(more, compiler, text, sm));
+  return std::move(made.cubin);
 }
 
 // Returns the file that a library was loaded from; empty if unknown.
@@ -274,7 +302,7 @@ StatusOr<std::string> Nvrtc::CompileToPtx(const std::string& text, int sm) const
   ProgramOwner program(calls);
   std::string log;
   std::string arch = "compute" + ArchitectureOf(sm).substr(2);
-  TCC_RETURN_IF_ERROR(CompileProgram(compiler, text, arch, program, log));
+  TCC_RETURN_IF_ERROR(CompileProgram(compiler, text, arch, {}, program, log));
   return WithoutFinalZero(Fetch(program.get(), calls.nvrtcGetPTXSize, calls.nvrtcGetPTX));
 }
 

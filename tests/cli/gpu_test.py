@@ -88,6 +88,17 @@ class OwnCache(GpuTest):
         self.compile(model, "sm_89", "3.tcc", expect=5, **absent)
         self.assertIn("/nowhere/libnvrtc.so", self.error)
 
+    def test_programs_of_nvrtcs_own_cache_are_described_too(self):
+        library = os.environ.get("TCC_TEST_CACHING_NVRTC")
+        if not self.has_nvrtc() or not library:
+            self.skipTest("no NVRTC, or none with a cache in TCC_TEST_CACHING_NVRTC")
+        checks = json.loads(self.call("doctor", "--json"))
+        path = next(check["detail"] for check in checks if check["name"] == "NVRTC").split(", ")[1]
+        model = self.export("dqn", "--small")
+        artefact = self.compile(model, "sm_86", "m.tcc", TCC_NVRTC=library, TCC_REAL_NVRTC=path)
+        for kernel in json.loads(self.call("inspect", artefact, "--json"))["kernels"]:
+            self.assertLess(0, kernel["registers"])
+
 
 class Gpu(GpuTest):
     def test_every_kernel_of_every_small_network_is_described(self):
