@@ -189,7 +189,7 @@ class CodeEstimator {
 Status CompilePick(const Workload& workload, const std::vector<SearchPoint>& points,
                    const CompileOptions& options, Backend& backend, TaskSpace& space,
                    TaskEstimator& estimator, KernelReport& report) {
-  int64_t most_code = MostCodeBeside(report.start.code_size);
+  int64_t most_code = MostCodeBeside(report.start.code_size, options.target);
   constexpr double kLess = 0.8;  // of the instructions of a point whose code was too large
   CodeEstimator estimated(space, options.target);
   std::map<size_t, double> most_instructions;  // of a sketch

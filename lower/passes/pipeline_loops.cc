@@ -90,13 +90,16 @@ class AsyncCopies final : public Mutator {
 
   Stmt Rewrite(const For& loop) override {
     if (loop.for_kind != ForKind::kVectorized) return RewriteChildren(loop);
-    const auto* guard = loop.body.as<If>();
-    bool even_guard = guard && !guard->else_body && !UsesVar(guard->condition, loop.var);
-    const auto* store = (even_guard ? guard->then_body : loop.body).as<Store>();
     std::optional<int64_t> lanes = AsConstant(loop.extent);
+    const auto* guard = loop.body.as<If>();
+    // A guard that all lanes have in common is one of their copy.
+    Expr even = guard && !guard->else_body && lanes
+                    ? SameInLanes(guard->condition, &loop.var, *lanes)
+                    : Expr();
+    const auto* store = (even ? guard->then_body : loop.body).as<Store>();
     Stmt copy = store && lanes ? Copy(*store, &loop, *lanes) : Stmt();
     if (!copy) return Stmt(loop);
-    return even_guard ? MakeStmt<If>(guard->condition, copy) : copy;
+    return even ? MakeStmt<If>(even, copy) : copy;
   }
 
   Stmt Rewrite(const Store& store) override {

@@ -64,7 +64,7 @@ int64_t CodeSizeOf(const LoweredKernel& kernel);
 // Returns the largest CodeSizeOf of candidates that are worth building beside a default schedule of
 // this size. Code that unrolls many times more takes the code generator seconds and was never found
 // to be fast.
-int64_t MostCodeBeside(int64_t default_size);
+int64_t MostCodeBeside(int64_t default_size, const Target& target);
 
 // Returns the functions of a kernel under their names in its artefact.
 LoweredModule ModuleOf(const LoweredKernel& kernel);

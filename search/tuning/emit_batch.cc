@@ -135,7 +135,7 @@ class EmittedTask {
 
   void Choose(const SearchPoint& point, const BuiltCandidate& built) {
     reference_point_ = point;
-    most_code_ = MostCodeBeside(built.code_size);
+    most_code_ = MostCodeBeside(built.code_size, options_.target);
   }
 
   Emitted EmittedOf(const Candidate& candidate, BuiltCandidate built, std::string_view searcher) {

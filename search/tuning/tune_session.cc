@@ -232,7 +232,7 @@ StatusOr<bool> TuneSession::BeginBuild(TaskState& task, size_t count, size_t bui
       [&task, this] {
         BuildFilter filter{
             .known = [&](const std::string& key) { return task.lowered.contains(key); },
-            .most_code = MostCodeBeside(task.code_size)};
+            .most_code = MostCodeBeside(task.code_size, options_.target)};
         return tools_.build(*task.workload, building_.candidates, filter);
       },
       options_.overlap);

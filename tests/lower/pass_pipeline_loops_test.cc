@@ -162,6 +162,30 @@ TEST_CASE("vectors that a condition holds for as a whole are copied as a whole",
   CHECK(copies("select(a * 4 + v < 12, select(k < 9, A[k * 12 + a * 4 + v], 1.0), 0.0)") == 0);
 }
 
+TEST_CASE("a tail that ends between vectors does not keep them from being copied as a whole",
+          "[lower][passes][pipeline]") {
+  auto copies = [](int end) {
+    Function before = ParsedFunction(fmt::format(R"(
+      fn f(A: f32[120], B: f32[120]) scheduled {{
+        for k in 0..10 pipelined_async @k {{
+          alloc S: f32[16] versions 2
+          for a in 0..4 @a {{
+            for v in 0..4 vectorized @v {{
+              if a * 4 + v < {0} {{ S[a * 4 + v] = A[k * 12 + a * 4 + v] }}
+            }}
+          }}
+          for b in 0..{0} @b {{ B[k * 12 + b] = S[b] }}
+        }}
+      }})",
+                                                 end));
+    Function after = PipelineLoops(before);
+    CheckSameResult(after, before);
+    return CountKind(after, StmtKind::kAsyncCopy);
+  };
+  CHECK(copies(12) > 0);
+  CHECK(copies(11) == 0);
+}
+
 TEST_CASE("values on their way through registers are stored after the uses",
           "[lower][passes][pipeline]") {
   Function before = ParsedFunction(R"(
