@@ -60,7 +60,10 @@ class GpuTask::State {
   StatusOr<std::string> ReadOutputs();
   Measurement Check(const QueuedCandidate& candidate, size_t set);
   Measurement CheckAll(const QueuedCandidate& candidate, double stop_beyond);
+  OperandBytes Results();
   Measurement RunReference(const QueuedCandidate& reference);
+  Status UploadInputs(size_t set, decltype(&FillOperand) write);
+  Measurement RunPerturbed(const QueuedCandidate& reference);
   StatusOr<std::string> RestoreOperands();
   Measurement Restored(Measurement checked);
   Measurement CheckAndTime(const QueuedCandidate& candidate, double stop_beyond);
@@ -202,10 +205,13 @@ Measurement GpuTask::State::Launch(const QueuedCandidate& candidate, size_t set)
   return damage->empty() ? Measurement() : Failure(MeasureStatus::kWrong, *damage);
 }
 
+OperandBytes GpuTask::State::Results() {
+  return [this](size_t operand) { return std::span<const uint8_t>(outputs_[operand]); };
+}
+
 // Before a wrong candidate runs again its inputs are made what they were.
 Measurement GpuTask::State::Check(const QueuedCandidate& candidate, size_t set) {
   const ErrorBound bound{.terms = message_.terms, .epsilon = message_.epsilon};
-  auto result = [&](size_t operand) -> std::span<const uint8_t> { return outputs_[operand]; };
   bool again = false;
   return CheckTwice({.launch =
                          [&] {
@@ -217,7 +223,7 @@ Measurement GpuTask::State::Check(const QueuedCandidate& candidate, size_t set) 
                            }
                            return Launch(candidate, set);
                          },
-                     .compare = [&] { return CompareResults(operands_, set, bound, result); }});
+                     .compare = [&] { return CompareResults(operands_, set, bound, Results()); }});
 }
 
 // The first runs load code and wake the clock, so the time of neither counts.
@@ -367,17 +373,38 @@ Measurement GpuTask::State::Time(const QueuedCandidate& candidate, Measurement c
 // --- the two frames
 
 Measurement GpuTask::State::RunReference(const QueuedCandidate& reference) {
-  auto result = [&](size_t operand) -> std::span<const uint8_t> { return outputs_[operand]; };
   for (size_t set = 0; set < kValueSets; ++set) {
     Measurement launched = Launch(reference, set);
     if (launched.status != MeasureStatus::kOk) return launched;
-    Status kept = KeepResults(operands_, set, result);
+    Status kept = KeepResults(operands_, set, Results());
     if (!kept.ok()) return FailureOf(kept);
   }
   StatusOr<double> once = TimeOnce(reference);
   if (!once.ok()) return Lost(once.status());
   reference_seconds_ = *once;
   return {.seconds = *once};
+}
+
+// Writes the inputs of a set by FillOperand or PerturbInput.
+Status GpuTask::State::UploadInputs(size_t set, decltype(&FillOperand) write) {
+  for (size_t i = 0; i < operands_.size(); ++i) {
+    if (operands_[i].role != OperandRole::kInput) continue;
+    write(operands_[i], set, message_.epsilon, blocks_[set].image(i));
+  }
+  return blocks_[set].UploadAll();
+}
+
+// Runs the reference on perturbed inputs, and makes these what they were.
+Measurement GpuTask::State::RunPerturbed(const QueuedCandidate& reference) {
+  for (size_t set = 0; set < kValueSets; ++set) {
+    Status uploaded = UploadInputs(set, PerturbInput);
+    Measurement launched = uploaded.ok() ? Launch(reference, set) : Lost(uploaded);
+    if (launched.status != MeasureStatus::kOk) return launched;
+    NoteSensitivities(operands_, set, message_.epsilon, Results());
+    uploaded = UploadInputs(set, FillOperand);
+    if (!uploaded.ok()) return Lost(uploaded);
+  }
+  return {};
 }
 
 Measurement GpuTask::State::Open() {
@@ -397,7 +424,10 @@ Measurement GpuTask::State::Open() {
   Measurement run = Prepare(*reference);
   if (run.status == MeasureStatus::kOk) run = RunReference(*reference);
   run = Restored(std::move(run));
-  if (run.status == MeasureStatus::kOk) run = Time(*reference, run);
+  if (run.status == MeasureStatus::kOk) {
+    Measurement perturbed = RunPerturbed(*reference);
+    run = perturbed.status == MeasureStatus::kOk ? Time(*reference, run) : perturbed;
+  }
   if (end_ == MeasureStatus::kHang) new QueuedCandidate(*std::move(reference));
   return run;
 }

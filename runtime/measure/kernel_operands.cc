@@ -167,15 +167,22 @@ auto WithFloats(DType dtype, Use use) {
   return use([&](Bytes b, int64_t i) { return values[b[static_cast<size_t>(i)]]; });
 }
 
+// Returns the largest |of(i)| that is finite, 0 if none is.
+template <typename Of>
+double LargestFinite(int64_t count, Of of) {
+  double largest = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    double magnitude = std::abs(of(i));
+    if (magnitude > largest && std::isfinite(magnitude)) largest = magnitude;
+  }
+  return largest;
+}
+
 double LargestOf(DType dtype, std::span<const uint8_t> bytes) {
   if (!IsStoredFloat(dtype)) return 0;
   return WithFloats(dtype, [&](auto load) {
-    double largest = 0;
-    for (int64_t i = 0, count = ElementsIn(dtype, bytes.size()); i < count; ++i) {
-      double magnitude = std::abs(load(bytes, i));
-      if (magnitude > largest && std::isfinite(magnitude)) largest = magnitude;
-    }
-    return largest;
+    return LargestFinite(ElementsIn(dtype, bytes.size()),
+                         [&](int64_t i) { return load(bytes, i); });
   });
 }
 
@@ -194,7 +201,7 @@ ResultError CompareFloats(const ExpectedResult& expected, std::span<const uint8_
                           const ErrorBound& bound) {
   double own = Epsilon(expected.dtype);
   double epsilon = std::max(bound.epsilon, own);
-  double absolute = 16 * std::sqrt(std::max(bound.terms, 1.0)) * epsilon * expected.largest;
+  double absolute = 16 * std::sqrt(std::max(bound.terms, 1.0)) * epsilon * expected.scale;
   return WithFloats(expected.dtype, [&](auto load) {
     ResultError worst;
     for (int64_t i = 0, n = ElementsIn(expected.dtype, got.size()); i < n; ++i) {
@@ -306,6 +313,17 @@ void FillValues(DType dtype, std::span<uint8_t> bytes, uint64_t seed, double ext
   if (extreme > 0 && dtype.is_float()) SprinkleExtremes(dtype, bytes, random, extreme);
 }
 
+void PerturbValues(DType dtype, std::span<uint8_t> bytes, uint64_t seed, double delta) {
+  if (!dtype.is_float()) return;
+  Random random(~seed);  // not the values' own numbers
+  WithFloats(dtype, [&](auto load) {
+    for (int64_t i = 0, count = ElementsIn(dtype, bytes.size()); i < count; ++i) {
+      double factor = random.OneIn(2) ? 1 + delta : 1 - delta;
+      StoreFloat(dtype, bytes, i, load(bytes, i) * factor);
+    }
+  });
+}
+
 uint64_t HashOf(std::span<const uint8_t> bytes) {
   constexpr uint64_t kFactor = 0x9e3779b97f4a7c15u;
   // Four chains, or each word would wait for the multiplication before.
@@ -332,6 +350,17 @@ StatusOr<ExpectedResult> KeepResult(DType dtype, std::span<const uint8_t> bytes,
   std::ranges::copy(bytes, memory.get());
   std::span<const uint8_t> kept(memory.get(), bytes.size());
   return ExpectedResult{dtype, std::move(memory), kept, LargestOf(dtype, kept)};
+}
+
+void NoteSensitivity(ExpectedResult& expected, std::span<const uint8_t> perturbed, double delta) {
+  DType dtype = expected.dtype;
+  if (!dtype.is_float()) return;
+  TCC_CHECK(expected.bytes.size() == perturbed.size()) << perturbed.size();
+  double moved = WithFloats(dtype, [&](auto load) {
+    return LargestFinite(ElementsIn(dtype, perturbed.size()),
+                         [&](int64_t i) { return load(perturbed, i) - load(expected.bytes, i); });
+  });
+  expected.scale = std::max(expected.scale, moved / delta);
 }
 
 ResultError CompareResult(const ExpectedResult& expected, std::span<const uint8_t> got,

@@ -65,11 +65,15 @@ class OperandCopies {
 // and numbers up to that magnitude stand among the floats.
 void FillValues(DType dtype, std::span<uint8_t> bytes, uint64_t seed, double extreme = 0);
 
+// Multiplies each float by 1 + delta or 1 - delta, as the seed says. Other types, 8-bit floats
+// among them, keep their values.
+void PerturbValues(DType dtype, std::span<uint8_t> bytes, uint64_t seed, double delta);
+
 // Returns a hash that differs where any byte does, up to chance.
 uint64_t HashOf(std::span<const uint8_t> bytes);
 
-// The error that a result may have: the rounding of sums of `terms` products in an arithmetic of
-// this epsilon; 0: the function computes in no float.
+// The rounding that a result may show: of sums of `terms` products in an arithmetic of this
+// epsilon; 0: the function computes in no float. CompareResult has the formula.
 struct ErrorBound {
   double terms = 1;
   double epsilon = 0;
@@ -80,20 +84,31 @@ struct ExpectedResult {
   DType dtype;
   std::shared_ptr<const uint8_t> memory;
   std::span<const uint8_t> bytes;
-  double largest = 0;  // largest magnitude of the finite elements
+  // The largest magnitude of the finite elements, or the sensitivity where that is larger; absolute
+  // errors are allowed in proportion.
+  double scale = 0;
 };
 // Copies a result of the reference. ResourceExhausted: no memory.
 StatusOr<ExpectedResult> KeepResult(DType dtype, std::span<const uint8_t> bytes,
                                     const std::string& what);
+
+// Learns the sensitivity of a result from the reference's on perturbed inputs x': the largest
+// |reference(x) - reference(x')| / delta of elements that are finite in both. That of a sum is
+// about its largest result. A bounded function behind the sum hides how large its terms were and,
+// where it is not flat, lets their rounding through; then it is as large as the terms. A function
+// that jumps has twice its largest result / delta at most. Integers and 8-bit floats have steps,
+// and none.
+void NoteSensitivity(ExpectedResult& expected, std::span<const uint8_t> perturbed, double delta);
 
 struct ResultError {
   double error = 0;     // of the worst element in units of its bound; beyond 1 it is wrong
   int64_t element = 0;  // the index of the worst element
 };
 // Compares a result with the expected one. Floats: |got - expected| against 16 sqrt(terms) epsilon
-// largest + 4 epsilon_out |expected|; NaN equals NaN, infinities have to be the same. 8-bit
-// integers may be 1 off where floats are computed with. Everything else has to be equal. An element
-// that differs where it may not has an infinite error.
+// scale + 4 epsilon_out |expected|, a backward error: what comes of moving each term by some
+// epsilons. NaN equals NaN, infinities have to be the same. 8-bit integers may be 1 off where
+// floats are computed with. Everything else has to be equal. An element that differs where it may
+// not has an infinite error.
 ResultError CompareResult(const ExpectedResult& expected, std::span<const uint8_t> got,
                           const ErrorBound& bound);
 

@@ -51,6 +51,7 @@ class OpenTask::State {
   OperandBytes Results();
   Measurement CheckAll(const LoadedCandidate& candidate, double stop_beyond);
   Measurement RunReference(const LoadedCandidate& reference);
+  Measurement RunPerturbed(const LoadedCandidate& reference);
   std::string DamageOf(size_t set);
   std::string RestoreOperands();
 
@@ -285,6 +286,21 @@ Measurement OpenTask::State::RunReference(const LoadedCandidate& reference) {
   return run;
 }
 
+// Runs the reference on perturbed inputs, and makes these what they were.
+Measurement OpenTask::State::RunPerturbed(const LoadedCandidate& reference) {
+  for (size_t set = 0; set < kValueSets; ++set) {
+    for (size_t i = 0; i < operands_.size(); ++i) {
+      if (operands_[i].role != OperandRole::kInput) continue;
+      PerturbInput(operands_[i], set, message_.epsilon, CheckedMemory(i, set).bytes());
+    }
+    Measurement launched = Launch(reference, set);
+    if (launched.status != MeasureStatus::kOk) return launched;
+    NoteSensitivities(operands_, set, message_.epsilon, Results());
+  }
+  RestoreOperands();
+  return {};
+}
+
 Measurement OpenTask::State::Open(double canary) {
   StatusOr<LoadedCandidate> reference =
       LoadCandidate(std::move(message_.artefact), message_.roles, {.pool = pool_});
@@ -296,6 +312,8 @@ Measurement OpenTask::State::Open(double canary) {
   if (run.status != MeasureStatus::kOk) return run;
   std::string written = RestoreOperands();
   if (!written.empty()) return Failure(MeasureStatus::kWrong, "wrote its input " + written);
+  Measurement perturbed = RunPerturbed(*reference);
+  if (perturbed.status != MeasureStatus::kOk) return perturbed;
   return Time(*reference, run, canary);
 }
 

@@ -16,6 +16,13 @@ double ExtremeOf(DType dtype, size_t set, double epsilon) {
   return dtype == kFloat16 || epsilon >= kNarrowEpsilon ? kExtremeOfNarrow : kExtreme;
 }
 
+// Returns the share of itself by which an input is moved: far more than its own rounding (2^-8 of a
+// bfloat16) and that of results, and so little that smooth functions are nearly linear. A smaller
+// one would loosen the bounds of functions that jump, which go with 1 / delta.
+double DeltaOf(double epsilon) {
+  return epsilon >= kNarrowEpsilon ? 0x1p-4 : 0x1p-8;
+}
+
 }  // namespace
 
 std::vector<TaskOperand> OperandsOf(const TaskMessage& task, const LoadedCandidate& reference) {
@@ -54,6 +61,19 @@ Status KeepResults(std::span<TaskOperand> operands, size_t set, const OperandByt
                          KeepResult(operands[i].dtype, bytes_of(i), "results of the reference"));
   }
   return OkStatus();
+}
+
+void PerturbInput(const TaskOperand& operand, size_t set, double epsilon,
+                  std::span<uint8_t> bytes) {
+  PerturbValues(operand.dtype, bytes, operand.seeds[set], DeltaOf(epsilon));
+}
+
+void NoteSensitivities(std::span<TaskOperand> operands, size_t set, double epsilon,
+                       const OperandBytes& bytes_of) {
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (operands[i].role != OperandRole::kOutput) continue;
+    NoteSensitivity(operands[i].expected[set], bytes_of(i), DeltaOf(epsilon));
+  }
 }
 
 Measurement CompareResults(std::span<const TaskOperand> operands, size_t set,

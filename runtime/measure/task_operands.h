@@ -45,6 +45,14 @@ using OperandBytes = std::function<std::span<const uint8_t>(size_t operand)>;
 // Keeps the outputs as what candidates have to compute from the set. ResourceExhausted: no memory.
 Status KeepResults(std::span<TaskOperand> operands, size_t set, const OperandBytes& bytes_of);
 
+// Moves each float of an input, which holds the set, a little up or down. Constants stay as they
+// are: prepared operands depend on them, and moving the inputs moves every product of a sum.
+void PerturbInput(const TaskOperand& operand, size_t set, double epsilon, std::span<uint8_t> bytes);
+
+// Learns how sensitive the outputs are from those of the reference on perturbed inputs.
+void NoteSensitivities(std::span<TaskOperand> operands, size_t set, double epsilon,
+                       const OperandBytes& bytes_of);
+
 // Compares the outputs with the reference's. kOk or kWrong; `error` is that of the worst element.
 Measurement CompareResults(std::span<const TaskOperand> operands, size_t set,
                            const ErrorBound& bound, const OperandBytes& bytes_of);

@@ -11,6 +11,19 @@
 #include "support/tensor.h"
 
 namespace tcc {
+namespace {
+
+template <typename T>
+std::span<const uint8_t> BytesOf(const std::vector<T>& values) {
+  return {reinterpret_cast<const uint8_t*>(values.data()), values.size() * sizeof(T)};
+}
+
+template <typename T>
+std::span<uint8_t> WritableBytesOf(std::vector<T>& values) {
+  return {reinterpret_cast<uint8_t*>(values.data()), values.size() * sizeof(T)};
+}
+
+}  // namespace
 
 TEST_CASE("guarded memory tells on which side it was damaged", "[runtime][measure]") {
   GuardedMemory memory;
@@ -103,6 +116,30 @@ TEST_CASE("extreme values have zeros of both signs, denormals and large ones",
   }
 }
 
+TEST_CASE("perturbed floats are moved by delta, and integers stay", "[runtime][measure]") {
+  constexpr double kDelta = 0x1p-4;
+  for (const char* name : {"f16", "bf16", "f32", "f64", "i8", "i64", "bool", "f8e4m3"}) {
+    INFO(name);
+    DType dtype = *ParseDType(name);
+    std::vector<uint8_t> before(4096), after(4096);
+    FillValues(dtype, before, 5);
+    FillValues(dtype, after, 5);
+    PerturbValues(dtype, after, 5, kDelta);
+    CHECK((before != after) == dtype.is_float());
+    if (!dtype.is_float()) continue;
+    int64_t count = 4096 * 8 / dtype.bits(), up = 0;
+    Tensor from{dtype, {count}, nullptr, before}, to{dtype, {count}, nullptr, after};
+    for (int64_t i = 0; i < count; ++i) {
+      double value = ElementAsDouble(from, i);
+      if (value == 0) continue;
+      double moved = ElementAsDouble(to, i) / value - 1;
+      REQUIRE(std::abs(moved) == Approx(kDelta).epsilon(0.07));
+      up += moved > 0;
+    }
+    CHECK(std::abs(2 * up - count) < count / 4);
+  }
+}
+
 TEST_CASE("the hash of operands sees every byte", "[runtime][measure]") {
   std::vector<uint8_t> bytes(75, 9);
   uint64_t hash = HashOf(bytes);
@@ -121,11 +158,8 @@ namespace {
 template <typename T>
 double ErrorBetween(DType dtype, std::vector<T> expected, std::vector<T> got,
                     const ErrorBound& bound) {
-  auto bytes = [](const std::vector<T>& values) {
-    return std::span(reinterpret_cast<const uint8_t*>(values.data()), values.size() * sizeof(T));
-  };
-  ExpectedResult kept = KeepResult(dtype, bytes(expected), "e").value();
-  return CompareResult(kept, bytes(got), bound).error;
+  ExpectedResult kept = KeepResult(dtype, BytesOf(expected), "e").value();
+  return CompareResult(kept, BytesOf(got), bound).error;
 }
 
 }  // namespace
@@ -159,6 +193,55 @@ TEST_CASE("floats are compared in units of a bound of their rounding", "[runtime
                                {.terms = 1, .epsilon = 0}) < 1);
   CHECK(ErrorBetween<uint16_t>(kFloat16, {FloatToHalf(1)}, {FloatToHalf(1.05F)},
                                {.terms = 1, .epsilon = 0}) > 1);
+}
+
+TEST_CASE("one element that is off by 1 percent is found in sums of 1000 terms",
+          "[runtime][measure]") {
+  constexpr int kTerms = 1000, kRows = 256;
+  constexpr double kDelta = 0x1p-8;
+  auto sums = [](const std::vector<float>& x, const std::vector<float>& w) {
+    std::vector<float> y(kRows);
+    for (int i = 0; i < kRows; ++i) {
+      for (int k = 0; k < kTerms; ++k) y[i] += x[i + k] * w[k];
+    }
+    return y;
+  };
+  for (double extreme : {0.0, 1e3}) {
+    std::vector<float> x(kTerms + kRows), w(kTerms);
+    FillValues(kFloat32, WritableBytesOf(x), 1, extreme);
+    FillValues(kFloat32, WritableBytesOf(w), 2);
+    std::vector<float> y = sums(x, w);
+    ExpectedResult expected = KeepResult(kFloat32, BytesOf(y), "e").value();
+    double largest = expected.scale;
+    PerturbValues(kFloat32, WritableBytesOf(x), 1, kDelta);
+    NoteSensitivity(expected, BytesOf(sums(x, w)), kDelta);
+    CHECK(expected.scale >= largest);
+    CHECK(expected.scale < 2 * largest);
+    y[17] += static_cast<float>(0.01 * largest);
+    ResultError found = CompareResult(expected, BytesOf(y), {.terms = kTerms, .epsilon = 0x1p-23});
+    CHECK(found.error > 50);
+    CHECK(found.element == 17);
+  }
+}
+
+TEST_CASE("a sensitivity is of elements that are finite twice, and integers have none",
+          "[runtime][measure]") {
+  const float nan = std::nanf(""), inf = std::numeric_limits<float>::infinity();
+  using Floats = std::vector<float>;
+  auto scale = [](const Floats& values, const Floats& perturbed) {
+    ExpectedResult expected = KeepResult(kFloat32, BytesOf(values), "e").value();
+    NoteSensitivity(expected, BytesOf(perturbed), 0.25);
+    return expected.scale;
+  };
+  CHECK(scale({1, -1}, {1, 1}) == 8);
+  CHECK(scale({1, -4}, {1.25F, -4}) == 4);
+  CHECK(scale({1, inf, nan, 2, 3}, {1, 2, 3, inf, nan}) == 3);
+  CHECK(scale({inf, -inf}, {-inf, -inf}) == 0);
+
+  std::vector<int32_t> integers = {1, 2}, others = {1, 9};
+  ExpectedResult expected = KeepResult(kInt32, BytesOf(integers), "e").value();
+  NoteSensitivity(expected, BytesOf(others), 0.25);
+  CHECK(expected.scale == 0);
 }
 
 TEST_CASE("integers are equal, but bytes after float arithmetic may be one off",

@@ -200,6 +200,34 @@ TEST_CASE("wrong kernels are told from right ones, and the next one is measured 
   }
 }
 
+TEST_CASE("a clipped sum of products that rounds differently is not called wrong",
+          "[runtime][measure][worker]") {
+  Worker worker;
+  TaskMessage task = TaskOf(MeasuredArtefact("clip"));
+  task.terms = 64;
+  REQUIRE(Open(worker, task) == "");
+  Measurement rounded = MeasureIn(worker, MeasuredArtefact("clip_rounded_otherwise"));
+  INFO(rounded.message);
+  CHECK(rounded.status == MeasureStatus::kOk);
+  CHECK(rounded.error > 0);
+  // The inputs that were perturbed are what they were.
+  CHECK(MeasureIn(worker, MeasuredArtefact("clip")).error == 0);
+}
+
+TEST_CASE("a clipped sum of products that lacks a term or has a wrong element is still wrong",
+          "[runtime][measure][worker]") {
+  Worker worker;
+  TaskMessage task = TaskOf(MeasuredArtefact("clip"));
+  task.terms = 64;
+  REQUIRE(Open(worker, task) == "");
+  Measurement lacking = MeasureIn(worker, MeasuredArtefact("clip_without_a_term"));
+  CHECK(lacking.status == MeasureStatus::kWrong);
+  CHECK_THAT(lacking.message, Contains("on the first values"));
+  Measurement planted = MeasureIn(worker, MeasuredArtefact("clip_with_a_wrong_element"));
+  CHECK(planted.status == MeasureStatus::kWrong);
+  CHECK_THAT(planted.message, Contains("p2[17] is "));
+}
+
 TEST_CASE("prepared constants are checked too", "[runtime][measure][worker]") {
   Worker worker;
   REQUIRE(Open(worker, TaskOf(PreparedArtefact("prepare_double", "add_prepared"))) == "");

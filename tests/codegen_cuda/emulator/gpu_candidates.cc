@@ -32,6 +32,17 @@ TCC_TEST_KERNEL(writes_its_input, TCC_OUTPUT(float, x), TCC_INPUT(float, w),
 TCC_TEST_KERNEL(writes_its_constant, TCC_INPUT(float, x), TCC_OUTPUT(float, w),
                 y[i] = x[i] + 2 * w[i]; w[i] = 1;)
 
+// tanh of a sum of `terms` products, each moved by that share of itself as if rounded otherwise.
+#define TCC_TEST_TANH(name, terms, moved)                                  \
+  TCC_TEST_READER(name, float sum = 0;                                     \
+                  for (int k = 0; k < terms; ++k) {                        \
+                    const float product = x[(i + k) % 64] * w[k];          \
+                    sum += product + (k % 2 ? moved : -(moved)) * product; \
+                  } y[i] = tanhf(sum);)
+TCC_TEST_TANH(tanh_of_sum, 64, 0.0F)
+TCC_TEST_TANH(tanh_rounded_otherwise, 64, 0x1p-18F)
+TCC_TEST_TANH(tanh_without_a_term, 63, 0.0F)
+
 TCC_KERNEL(prepare_double, 64)(TCC_INPUT(float, w), TCC_OUTPUT(float, packed)) {
   packed[tcc_thread_x()] = 2 * w[tcc_thread_x()];
 }

@@ -94,6 +94,24 @@ TEST_CASE("wrong kernels of a GPU are told from right ones, and the next one is 
   }
 }
 
+TEST_CASE(
+    "a sum of products under tanh that rounds differently is not called wrong, a shorter one is",
+    "[codegen_cuda][measure][gpu_task]") {
+  TaskMessage message = TaskOf(Candidate("tanh_of_sum"));
+  message.terms = kCandidateCount;
+  GpuTask task(message, OptionsFor(ToldDevices()));
+  REQUIRE(task.Open().status == MeasureStatus::kOk);
+  Measurement rounded = MeasureIn(task, Candidate("tanh_rounded_otherwise"));
+  INFO(rounded.message);
+  CHECK(rounded.status == MeasureStatus::kOk);
+  CHECK(rounded.error > 0);
+  Measurement lacking = MeasureIn(task, Candidate("tanh_without_a_term"));
+  CHECK(lacking.status == MeasureStatus::kWrong);
+  CHECK_THAT(lacking.message, Contains("on the first values"));
+  // The inputs that were perturbed are what they were.
+  CHECK(MeasureIn(task, Candidate("tanh_of_sum")).error == 0);
+}
+
 TEST_CASE("a kernel that takes longer than is asked for is right and not timed on a GPU",
           "[codegen_cuda][measure][gpu_task]") {
   // By the clock of this driver everything takes 2 ms.

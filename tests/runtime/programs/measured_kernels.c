@@ -50,6 +50,46 @@ KERNEL(wrong_by_one_element) {
   return TCC_KERNEL_OK;
 }
 
+// Sums of products of x and w, clipped to [-1/16, 1/16]. Each product is moved by that share of
+// itself, up and down in turn, as if it had been rounded otherwise.
+static int32_t Clip(void* const* buffers, int terms, float moved) {
+  const float *x = buffers[0], *w = buffers[1];
+  float* out = buffers[2];
+  for (int i = 0; i < COUNT; ++i) {
+    float sum = 0;
+    for (int k = 0; k < terms; ++k) {
+      float product = x[(i + k) % COUNT] * w[k];
+      sum += product + (k % 2 ? moved : -moved) * product;
+    }
+    out[i] = sum < -0.0625F ? -0.0625F : sum > 0.0625F ? 0.0625F : sum;
+  }
+  return TCC_KERNEL_OK;
+}
+
+KERNEL(clip) {
+  UNUSED;
+  return Clip(buffers, 64, 0);
+}
+
+KERNEL(clip_rounded_otherwise) {
+  UNUSED;
+  return Clip(buffers, 64, 0x1p-21F);
+}
+
+KERNEL(clip_without_a_term) {
+  UNUSED;
+  return Clip(buffers, 63, 0);
+}
+
+// Off by 2 percent of the largest result.
+KERNEL(clip_with_a_wrong_element) {
+  UNUSED;
+  Clip(buffers, 64, 0);
+  float* out = buffers[2];
+  out[17] -= 0.00125F;
+  return TCC_KERNEL_OK;
+}
+
 KERNEL(forgets_the_last) {
   UNUSED;
   const float *x = buffers[0], *w = buffers[1];
