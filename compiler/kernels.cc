@@ -7,6 +7,7 @@
 #include <mutex>
 #include <set>
 
+#include "autodiff_features/faster_start.h"
 #include "graph/ops/node_lowering.h"
 #include "graph/passes/control_flow.h"
 #include "graph/passes/graph_pipeline.h"
@@ -164,11 +165,15 @@ Status ExpectLegal(const KernelStages& kernel, const CompileOptions& options) {
   return Replay(kernel.tensor, kernel.schedule.trace, decisions).status();
 }
 
+std::span<const SketchRule> RulesOf(const CompileOptions& options) {
+  if (!options.sketch_rules.empty()) return options.sketch_rules;
+  return SketchRules(options.target);
+}
+
 // Sets the kernel's schedule to its choice. Returns false if there is no such choice. A search
 // would start at choice 0.
 bool TakeChoice(KernelStages& kernel, const CompileOptions& options) {
-  std::span<const SketchRule> rules = options.sketch_rules;
-  if (rules.empty()) rules = SketchRules(options.target);
+  std::span<const SketchRule> rules = RulesOf(options);
   Sketch sketch;
   if (kernel.choice == 0) {
     // Avoids making the other sketches.
@@ -199,7 +204,23 @@ Status ScheduleByChoice(KernelStages& kernel, const CompileOptions& options) {
 void TakeDefaultVariant(KernelStages& kernel) {
   kernel.schedule = {.trace = {}, .decisions = {}, .variant = kernel.first_variant};
   kernel.tensor = kernel.variants[kernel.first_variant];
-  kernel.tuned = false;
+  kernel.tuned = kernel.expected = false;
+}
+
+// Returns false where no start is expected to be faster than choice 0.
+StatusOr<bool> TryExpected(KernelStages& kernel, const CompileOptions& options) {
+  std::optional<Sketch> sketch = FasterStart(kernel, options.target, RulesOf(options));
+  if (!sketch) return false;
+  kernel.tensor = kernel.variants[sketch->variant];
+  kernel.schedule = {.trace = std::move(sketch->trace),
+                     .decisions = std::move(sketch->start),
+                     .variant = sketch->variant};
+  kernel.sketch = std::move(sketch->name);
+  kernel.expected = true;
+  Status status = ScheduleKernel(kernel, options);
+  if (status.ok() || absl::IsCancelled(status)) return status.ok() ? StatusOr<bool>(true) : status;
+  TakeDefaultVariant(kernel);
+  return false;
 }
 
 // Schedules the kernel as its workload was tuned. The tensor function gets canonical names, which
@@ -262,12 +283,14 @@ Status FinishKernel(KernelStages& kernel, const CompileOptions& options) {
     return ScheduleKernel(kernel, options);
   }
   TCC_ASSIGN_OR_RETURN(bool tuned, TryTuned(kernel, options));
-  return tuned ? OkStatus() : ScheduleByChoice(kernel, options);
+  if (tuned) return OkStatus();
+  TCC_ASSIGN_OR_RETURN(bool expected, TryExpected(kernel, options));
+  return expected ? OkStatus() : ScheduleByChoice(kernel, options);
 }
 
 StatusOr<bool> FinishWithNextChoice(KernelStages& kernel, const CompileOptions& options) {
   if (options.schedules.contains(kernel.symbol)) return false;
-  if (kernel.tuned) {
+  if (kernel.tuned || kernel.expected) {
     TakeDefaultVariant(kernel);
   } else {
     ++kernel.choice;

@@ -18,9 +18,10 @@ struct KernelStages : KernelWork {
   std::vector<std::string> nodes;  // of the model, from every subgraph that uses it
   Function tensor;                 // the variant that is scheduled
   Schedule schedule;
-  std::string sketch;  // the rules that made the schedule, Sketch::name; "" if given
-  size_t choice = 0;   // 0: the first sketch; else an index into OtherSchedules, from 1
-  bool tuned = false;  // the schedule is one of CompileOptions::tuned
+  std::string sketch;     // the rules that made the schedule, Sketch::name; "" if given
+  size_t choice = 0;      // 0: the first sketch; else an index into OtherSchedules, from 1
+  bool tuned = false;     // the schedule is one of CompileOptions::tuned
+  bool expected = false;  // it is FasterStart's
   Function scheduled;
   Function lowered;                     // without the prepared part
   std::vector<KernelOperand> operands;  // of the lowered parameters
@@ -56,12 +57,12 @@ StatusOr<KernelSet> MakeKernels(const Graph& graph, const std::vector<Subgraph>&
 StatusOr<KernelSet> KernelsOf(Graph graph, const CompileOptions& options);
 
 // Schedules and lowers one kernel: one of its variants by the schedule that `options` have for it,
-// else by the tuned one of its workload if it fits, else by the first one from `choice` on that the
-// target allows.
+// else by the tuned one of its workload if it fits, else by the start that is expected to be faster
+// than choice 0, else by the first one from `choice` on that the target allows.
 Status FinishKernel(KernelStages& kernel, const CompileOptions& options);
 
-// Does the same with the next choice, or with choice 0 after a tuned schedule. Returns false if
-// there is none or the schedule was given; the kernel may then be unusable.
+// Does the same with the next choice, or with choice 0 after a tuned or an expected schedule.
+// Returns false if there is none or the schedule was given; the kernel may then be unusable.
 StatusOr<bool> FinishWithNextChoice(KernelStages& kernel, const CompileOptions& options);
 
 }  // namespace tcc

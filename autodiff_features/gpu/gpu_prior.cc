@@ -92,10 +92,15 @@ Expr FetchCyclesInLoops(const LaunchWork& launch, const GpuConstants& gpu) {
 Expr CyclesAlone(const LaunchWork& launch, const GpuConstants& gpu) {
   Expr cycles = Real(0), waits = gpu.memory_latency;
   Expr of_instruction = Plus(Real(1), FetchCyclesInLoops(launch, gpu));
+  // Machine code issues several loads of a loop before it uses the first.
+  Expr of_load = Over(gpu.memory_latency, gpu.loads_together);
   for (const WarpSite& site : launch.sites) {
     Expr each = Times(site.instructions, of_instruction);
     if (site.waits_for_shared) each = Plus(each, gpu.shared_latency);
-    if (site.waits_for_memory) each = Plus(each, gpu.memory_latency);
+    if (site.waits_for_memory) each = Plus(each, of_load);
+    if (site.fills_from_memory) {
+      each = Plus(each, SelectOf(launch.ahead < Real(1), of_load, Real(0)));
+    }
     cycles = Plus(cycles, Times(site.runs, each));
     waits = Plus(waits, Times(site.exchanges, gpu.exchange_cycles));
   }

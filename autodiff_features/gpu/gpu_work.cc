@@ -73,7 +73,8 @@ double IndexDivisions(const Site& site) {
   return count;
 }
 
-// The cells of the buffer that all instances of the block touch, at most the whole buffer.
+// The cells of the buffer that all instances of the block touch: at most the whole buffer, and one
+// for each instance.
 Expr CellsOfAll(const Block& block, const Access& access, const Buffer& buffer) {
   std::vector<Var> iters;
   std::vector<Expr> zeros, domains;
@@ -88,7 +89,10 @@ Expr CellsOfAll(const Block& block, const Access& access, const Buffer& buffer) 
     Expr size = box ? Simplify(MinOf(box->size, buffer.shape[d])) : buffer.shape[d];
     cells = Times(cells, Real(size));
   }
-  return cells;
+  // An index that is itself data may be any: each instance touches one cell.
+  Expr instances = Real(1);
+  for (const Expr& domain : domains) instances = Times(instances, Real(domain));
+  return MinOf(cells, instances);
 }
 
 Expr BlocksOf(const NestResources& resources) {
@@ -292,7 +296,7 @@ class LaunchCounter {
     bool is_write = std::ranges::any_of(
         writes, [&](const Access& write) { return write.buffer == access.buffer; });
     if (is_write) return;
-    if (of_memory && !fills) work.waits_for_memory = true;
+    if (of_memory) (fills ? work.fills_from_memory : work.waits_for_memory) = true;
     if (buffer.scope == Scope::kShared) work.waits_for_shared = true;
   }
 

@@ -25,7 +25,8 @@ struct WarpSite {
   Expr sectors;                   // that come from L2 or go there
   bool waits_for_memory = false;  // reads memory that no copy has fetched ahead
   bool waits_for_shared = false;
-  Expr exchanges;  // sums over threads, in all runs
+  bool fills_from_memory = false;  // copies it to shared memory: waited for without copies ahead
+  Expr exchanges;                  // sums over threads, in all runs
   bool exact = true;
 };
 

@@ -92,7 +92,7 @@ TEST_CASE("Fitting finds the five constants of a GPU that its points were made w
       3);
   REQUIRE(tasks.size() == 12);
   FitOptions options;
-  options.steps = 1000;
+  options.steps = 2000;
   options.pull = 1e-5;
   DeviceProfile fitted = FitProfile(tasks, target, start, options).value(), wanted = truth;
   std::vector<DeviceConstant> found = ConstantsIn(fitted), expected = ConstantsIn(wanted);

@@ -1,0 +1,79 @@
+#include "autodiff_features/faster_start.h"
+
+#include <catch2/catch.hpp>
+
+#include "ir/text/printer.h"
+#include "schedule/space/runnable_schedule.h"
+#include "support/device_profile.h"
+#include "tests/programs/product_function.h"
+#include "tests/programs/spike_programs.h"
+
+using namespace tcc;
+
+namespace {
+
+KernelWork WorkOf(const Function& fn) {
+  KernelWork work;
+  work.variants = {fn};
+  return work;
+}
+
+std::vector<Function> SomeFunctions() {
+  return {MatmulFunction(64, 96, 80),
+          MatmulFunction(1, 1000, 2048),
+          MatmulFunction(512, 512, 512),
+          MatmulFunction(3136, 256, 64),
+          MatmulFunction(197, 768, 768),
+          MatmulFunction(49, 320, 960),
+          ConvFunction({.height = 20, .width = 22, .channels = 3, .filters = 40, .stride = 2}),
+          ConvFunction({.height = 14, .width = 14, .channels = 256, .filters = 64, .stride = 1})};
+}
+
+double LnSecondsAtStart(const Function& fn, const Sketch& sketch, const Target& target) {
+  StatusOr<Function> scheduled =
+      ReplayFor(target, fn, {.trace = sketch.trace, .decisions = sketch.start});
+  REQUIRE(scheduled.ok());
+  return ExpectedLnSeconds(*scheduled, target).value();
+}
+
+}  // namespace
+
+TEST_CASE("the first start is replaced where another one is expected to be faster by the margin",
+          "[autodiff_features][faster_start]") {
+  Target target = FindTarget("sm_90a").value();
+  const double margin = GpuProfileOf(target.sm).start_margin;
+  for (const Function& fn : SomeFunctions()) {
+    double first = LnSecondsAtStart(fn, FirstSketch(fn, target), target);
+    double least = first;
+    for (const Sketch& sketch : GenerateSketches(fn, target)) {
+      least = std::min(least, LnSecondsAtStart(fn, sketch, target));
+    }
+    std::optional<Sketch> faster = FasterStart(WorkOf(fn), target, SketchRules(target));
+    INFO(Print(fn) << "\nfirst " << first << ", least " << least);
+    REQUIRE(faster.has_value() == (first - least >= std::log(margin)));
+    if (faster) CHECK(LnSecondsAtStart(fn, *faster, target) == least);
+  }
+}
+
+TEST_CASE("the first start stays where no device confirmed the prior",
+          "[autodiff_features][faster_start]") {
+  for (const char* name : {"sm_75", "sm_86", "x86-64-v3", "reference"}) {
+    Target target = FindTarget(name).value();
+    for (const Function& fn : SomeFunctions()) {
+      CHECK_FALSE(FasterStart(WorkOf(fn), target, SketchRules(target)).has_value());
+    }
+  }
+}
+
+TEST_CASE("a faster start may be one of another variant", "[autodiff_features][faster_start]") {
+  Target target = FindTarget("sm_90a").value();
+  KernelWork work = WorkOf(MatmulFunction(256, 256, 1024));
+  // As if a variant had nothing left to sum up.
+  work.variants.push_back(MatmulFunction(256, 256, 1));
+  std::optional<Sketch> faster = FasterStart(work, target, SketchRules(target));
+  REQUIRE(faster.has_value());
+  CHECK(faster->variant == 1);
+  work.first_variant = 1;
+  faster = FasterStart(work, target, SketchRules(target));
+  CHECK((!faster || faster->variant == 1));
+}
