@@ -30,6 +30,21 @@ std::vector<Expr> InvariantConditions(const For& loop) {
   return conditions;
 }
 
+// Returns the loop where the condition never holds; null if it then does nothing.
+Stmt Without(const Stmt& loop, const Expr& condition) {
+  auto fails = [&](const Stmt& stmt) -> Stmt {
+    const auto* test = stmt.as<If>();
+    if (!test || !Equal(condition, test->condition)) return stmt;
+    return test->else_body ? test->else_body : Nothing();
+  };
+  Stmt rest = RewriteStatements(loop, fails);
+  bool acts = false;
+  PreOrder(rest, [&](const Stmt& stmt) {
+    acts = acts || (!stmt.as<For>() && !stmt.as<Seq>() && !stmt.as<If>() && !stmt.as<Let>());
+  });
+  return acts ? rest : Stmt();
+}
+
 Stmt Unswitch(const Stmt& stmt) {
   const auto* loop = stmt.as<For>();
   bool plain = loop && loop->for_kind == ForKind::kSerial;
@@ -52,7 +67,8 @@ Stmt Unswitch(const Stmt& stmt) {
   Stmt fast = WithFreshVars(RewriteStatements(stmt, holds));
   Expr all = conditions[0];
   for (size_t i = 1; i < conditions.size(); ++i) all = BothOf(all, conditions[i]);
-  return MakeStmt<If>(all, fast, stmt);
+  // With several conditions, any of them may fail.
+  return MakeStmt<If>(all, fast, conditions.size() == 1 ? Without(stmt, all) : stmt);
 }
 
 }  // namespace

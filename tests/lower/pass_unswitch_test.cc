@@ -34,6 +34,28 @@ TEST_CASE("an innermost loop gets a version without its constant conditions", "[
     })");
 }
 
+TEST_CASE("a version where the only condition fails does not ask for it, nor stand where it is empty",
+          "[lower][passes]") {
+  CheckPass(UnswitchLoops, R"(
+    fn f(A: f32[32], B: f32[32]) lowered {
+      for i in 0..8 { for j in 0..4 {
+        if i < 5 { B[i * 4 + j] = A[i * 4 + j] } else { B[i * 4 + j] = 2.0 }
+      } }
+      for k in 0..8 { for l in 0..4 { if k < 5 { B[k * 4 + l] = A[k * 4 + l] } } }
+    })",
+            R"(
+    fn f(A: f32[32], B: f32[32]) lowered {
+      for i in 0..8 {
+        if i < 5 {
+          for j in 0..4 { B[i * 4 + j] = A[i * 4 + j] }
+        } else {
+          for j in 0..4 { B[i * 4 + j] = 2.0 }
+        }
+      }
+      for k in 0..8 { if k < 5 { for l in 0..4 { B[k * 4 + l] = A[k * 4 + l] } } }
+    })");
+}
+
 TEST_CASE("conditions that change in the loop, read memory or use a let stay", "[lower][passes]") {
   const char* texts[] = {
       R"(fn f(A: f32[8], B: f32[8]) lowered {
