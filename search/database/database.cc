@@ -286,8 +286,11 @@ Status Database::BeginBuild(int64_t workload, std::span<const StoredTrial> candi
   return transaction.Commit();
 }
 
-Status Database::EndBuild() {
-  return connection().Run("DELETE FROM in_flight WHERE pid = ?", {int64_t{::getpid()}});
+Status Database::EndBuild(int64_t workload) {
+  return connection().Run(
+      "DELETE FROM in_flight WHERE pid = ? AND candidate IN (SELECT c.id FROM candidate c "
+      "JOIN sketch s ON s.id = c.sketch WHERE s.workload = ?)",
+      {int64_t{::getpid()}, workload});
 }
 
 StatusOr<std::vector<Suspect>> Database::TakeSuspects(int64_t workload) {

@@ -90,10 +90,10 @@ class Database {
   Status RecordComparison(int64_t workload, int64_t environment,
                           std::span<const StoredTrial> trials);
 
-  // Note that this process is about to build candidates, and that it has finished: a crashing code
-  // generator takes the process down.
+  // Note that this process is about to build candidates of a workload, and that it has built all of
+  // them: a crashing code generator takes the process down.
   Status BeginBuild(int64_t workload, std::span<const StoredTrial> candidates);
-  Status EndBuild();
+  Status EndBuild(int64_t workload);
   // Removes and returns the notes on candidates of a workload whose processes are gone.
   StatusOr<std::vector<Suspect>> TakeSuspects(int64_t workload);
 

@@ -1,33 +1,59 @@
 #include "search/tuning/build_ahead.h"
 
-#include <utility>
+#include <algorithm>
+#include <optional>
 
-#include "support/check.h"
 #include "support/threads.h"
 
 namespace tcc {
 
-BuildAhead::~BuildAhead() {
-  if (thread_) thread_->join();
-}
-
-void BuildAhead::Begin(Build build, bool beside) {
-  TCC_CHECK(!task_.valid()) << "a batch is being built";
-  task_ = std::packaged_task<std::vector<BuiltCandidate>()>(std::move(build));
-  if (beside) thread_ = StartThread([this] { task_(); });
-}
-
-std::vector<BuiltCandidate> BuildAhead::Finish() {
-  TCC_CHECK(task_.valid()) << "no batch was begun";
-  if (thread_) {
-    thread_->join();
-    thread_.reset();
-  } else {
-    task_();
+bool BuildAhead::Start() {
+  if (threads_.empty()) {
+    for (int i = 0; i < std::max(most_, 1); ++i) {
+      std::optional<std::thread> thread = StartThread([this] { Run(); });
+      if (!thread) break;
+      threads_.push_back(*std::move(thread));
+    }
   }
-  std::future<std::vector<BuiltCandidate>> built = task_.get_future();
-  task_ = {};
-  return built.get();
+  return !threads_.empty();
+}
+
+void BuildAhead::Push(std::packaged_task<void()> work) {
+  {
+    std::lock_guard lock(mutex_);
+    waiting_.push_back(std::move(work));
+  }
+  changed_.notify_one();
+}
+
+void BuildAhead::Run() {
+  while (true) {
+    std::packaged_task<void()> work;
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return stopped_ || !waiting_.empty(); });
+      if (stopped_) return;
+      work = std::move(waiting_.front());
+      waiting_.pop_front();
+    }
+    work();
+  }
+}
+
+void BuildAhead::Drop() {
+  std::lock_guard lock(mutex_);
+  waiting_.clear();
+}
+
+void BuildAhead::Stop() {
+  {
+    std::lock_guard lock(mutex_);
+    waiting_.clear();
+    stopped_ = true;
+  }
+  changed_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
 }
 
 }  // namespace tcc

@@ -1,35 +1,50 @@
 #pragma once
 
+#include <condition_variable>
+#include <deque>
 #include <functional>
 #include <future>
-#include <optional>
+#include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
-
-#include "search/candidate/build_candidates.h"
 
 namespace tcc {
 
-// Builds one batch at a time in a thread of its own, while the caller measures another.
+// Threads that work beside their owner on what it adds, in that order.
 class BuildAhead {
  public:
-  using Build = std::function<std::vector<BuiltCandidate>()>;
-
-  BuildAhead() = default;
+  explicit BuildAhead(int threads) : most_(threads) {}
   BuildAhead(const BuildAhead&) = delete;
   BuildAhead& operator=(const BuildAhead&) = delete;
-  // Waits for the batch that is under way.
-  ~BuildAhead();
+  ~BuildAhead() { Stop(); }
 
-  // Begins a batch, after the one before was finished. Not `beside`, or where the system has no
-  // thread: it is built by Finish.
-  void Begin(Build build, bool beside);
-  // Returns the batch that was begun.
-  std::vector<BuiltCandidate> Finish();
+  // Adds work behind all that waits. Where the system has no thread, get() of the future does it.
+  template <typename T>
+  std::future<T> Add(std::function<T()> work) {
+    if (!Start()) return std::async(std::launch::deferred, std::move(work));
+    std::packaged_task<T()> task(std::move(work));
+    std::future<T> result = task.get_future();
+    Push(std::packaged_task<void()>([task = std::move(task)]() mutable { task(); }));
+    return result;
+  }
+  // Drops the work that no thread has begun; its futures must not be asked.
+  void Drop();
+  // Does the same and waits for the threads.
+  void Stop();
 
  private:
-  std::packaged_task<std::vector<BuiltCandidate>()> task_;
-  std::optional<std::thread> thread_;
+  // Starts the threads unless they run. Returns whether there is one.
+  bool Start();
+  void Push(std::packaged_task<void()> work);
+  void Run();
+
+  const int most_;
+  std::vector<std::thread> threads_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::packaged_task<void()>> waiting_;
+  bool stopped_ = false;
 };
 
 }  // namespace tcc

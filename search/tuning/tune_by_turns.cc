@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <deque>
 #include <utility>
 
 #include "search/tuning/tune_session.h"
@@ -8,6 +9,9 @@ namespace {
 
 constexpr double kStopBeyond = 2;  // a candidate is not timed beyond so many times the best
 constexpr size_t kMinBatch = 4;
+// The batches that are under way together: one is measured, and two keep the build threads busy
+// where a candidate takes many times the others' time.
+constexpr size_t kBatches = 3;
 constexpr size_t kWindow = 3;        // rounds over which a task's gain is looked at
 constexpr double kGainWeight = 0.2;  // of what a task gained, against what it might gain
 
@@ -24,13 +28,14 @@ double PromiseOf(const TaskState& task) {
   return task.workload->runs * gain / round_seconds;
 }
 
-// First each task gets one round, those with most to save before others. `but` is left out.
-TaskState* NextTask(std::vector<TaskState>& tasks, const TaskState* but = nullptr) {
+// First each task gets one round, those with most to save before others. A task with a batch under
+// way is left out.
+TaskState* NextTask(std::vector<TaskState>& tasks) {
   using Rank = std::pair<bool, double>;
   TaskState* best = nullptr;
   Rank most;
   for (TaskState& task : tasks) {
-    if (task.done || &task == but) continue;
+    if (task.done || task.under_way) continue;
     bool is_new = task.best_after.empty();
     Rank rank{is_new,
               is_new ? task.workload->runs * task.result.constructed_seconds : PromiseOf(task)};
@@ -46,13 +51,18 @@ double StopBeyond(const TaskState& task) {
   return kStopBeyond * (best ? best->seconds : task.result.constructed_seconds);
 }
 
-// Measures a batch. `begin` is when the time that it took began.
-Status MeasureBatch(TuneSession& session, TaskState& task, BuiltBatch batch, double begin) {
+// Measures a batch, with overlap each candidate as soon as it and those before it are built.
+// `begin` is when the time that the batch took began.
+Status MeasureBatch(TuneSession& session, TaskBatch batch, double begin) {
+  TaskState& task = *batch.task;
+  const bool overlap = session.options().overlap;
   TCC_ASSIGN_OR_RETURN(bool opened, session.Open(task));
   if (!opened) return OkStatus();
   for (size_t i = 0; i < batch.proposals.size(); ++i) {
-    BuiltCandidate& built = batch.built[i];
-    if (absl::IsCancelled(built.status) || session.IsStopped() || task.done) return OkStatus();
+    // A batch that is built is measured even if that takes longer than there is time.
+    if (task.done || (overlap ? session.IsOver() : session.IsStopped())) return OkStatus();
+    TCC_ASSIGN_OR_RETURN(BuiltCandidate built, session.TakeBuilt(batch, i));
+    if (absl::IsCancelled(built.status)) return OkStatus();
     std::optional<Measurement> known = session.Known(task, built);
     bool copied = known.has_value() && built.status.ok();
     if (!known) {
@@ -71,9 +81,9 @@ Status MeasureBatch(TuneSession& session, TaskState& task, BuiltBatch batch, dou
 
 Status RunBatch(TuneSession& session, TaskState& task, size_t count) {
   double begin = session.Elapsed();
-  TCC_ASSIGN_OR_RETURN(BuiltBatch batch, session.Build(task, count));
+  TCC_ASSIGN_OR_RETURN(TaskBatch batch, session.Build(task, count));
   if (batch.proposals.empty()) return OkStatus();
-  return MeasureBatch(session, task, std::move(batch), begin);
+  return MeasureBatch(session, std::move(batch), begin);
 }
 
 // Smaller where the budget has few trials for a task.
@@ -84,37 +94,54 @@ size_t BatchOf(TuneSession& session) {
   return std::clamp(each, std::min(kMinBatch, options.batch), options.batch);
 }
 
-// While a task's batch is measured, that of another is built: no proposal lacks an observation of
+// The batches of different tasks, in the order in which they were begun, the first of which is
+// measured next.
+class Batches {
+ public:
+  Batches(TuneSession& session, size_t count) : session_(session), count_(count) {}
+
+  // Begins batches until there are kBatches, or no other task or trial is left.
+  Status Fill() {
+    while (batches_.size() < kBatches && session_.Affordable(1, under_way_) > 0) {
+      TaskState* task = NextTask(session_.tasks());
+      if (!task) break;
+      TCC_ASSIGN_OR_RETURN(TaskBatch batch, session_.BeginBuild(*task, count_, under_way_));
+      if (batch.proposals.empty()) continue;
+      under_way_ += batch.proposals.size();
+      batches_.push_back(std::move(batch));
+    }
+    return OkStatus();
+  }
+
+  bool empty() const { return batches_.empty(); }
+
+  Status MeasureFirst() {
+    TaskBatch batch = std::move(batches_.front());
+    batches_.pop_front();
+    under_way_ -= batch.proposals.size();
+    TaskState& task = *batch.task;
+    TCC_RETURN_IF_ERROR(MeasureBatch(session_, std::move(batch), session_.Elapsed()));
+    task.under_way = false;
+    return OkStatus();
+  }
+
+ private:
+  TuneSession& session_;
+  const size_t count_;  // the candidates of a batch
+  std::deque<TaskBatch> batches_;
+  size_t under_way_ = 0;  // the candidates of all of them
+};
+
+// While a task's batch is measured, those of others are built: no proposal lacks an observation of
 // its own task.
 Status TuneWithOverlap(TuneSession& session, size_t count) {
-  TaskState* task = nullptr;  // whose batch is built
-  BuiltBatch batch;
-  while (task != nullptr || !session.IsOver()) {
-    // Time is up: what is built is not measured any more.
-    if (session.IsStopped() || session.IsSpent()) break;
-    TaskState* next = nullptr;
-    const size_t built = batch.proposals.size();
-    if (!session.IsOver() && session.Affordable(1, built) > 0) {
-      next = NextTask(session.tasks(), task);
-      // With one task left its batches take turns.
-      if (next != nullptr) {
-        TCC_ASSIGN_OR_RETURN(bool begun, session.BeginBuild(*next, count, built));
-        if (!begun) continue;
-      } else if (task == nullptr) {
-        break;
-      }
-    }
-    Status measured = task != nullptr
-                          ? MeasureBatch(session, *task, std::move(batch), session.Elapsed())
-                          : OkStatus();
-    task = next;
-    batch = {};
-    if (next != nullptr) {
-      TCC_ASSIGN_OR_RETURN(batch, session.FinishBuild());
-    }
-    TCC_RETURN_IF_ERROR(measured);
-    if (next == nullptr && session.Affordable(1) == 0) break;
+  Batches batches(session, count);
+  while (!session.IsOver()) {
+    TCC_RETURN_IF_ERROR(batches.Fill());
+    if (batches.empty()) break;
+    TCC_RETURN_IF_ERROR(batches.MeasureFirst());
   }
+  session.DropBuilds();
   return OkStatus();
 }
 

@@ -128,13 +128,13 @@ class InPlaceSearch {
     TaskState& task = session_.tasks()[t];
     size_t wanted = Wanted();
     if (wanted == 0) return OkStatus();
-    TCC_ASSIGN_OR_RETURN(BuiltBatch batch, session_.Build(task, wanted));
+    TCC_ASSIGN_OR_RETURN(TaskBatch batch, session_.Build(task, wanted));
     if (batch.proposals.empty()) return OkStatus();
     TCC_ASSIGN_OR_RETURN(bool opened, session_.Open(task));
     if (!opened) return OkStatus();
     double stop_beyond = kStopBeyond * CallSeconds(t) + kWakeSeconds;
     for (size_t i = 0; i < batch.proposals.size(); ++i) {
-      BuiltCandidate& built = batch.built[i];
+      BuiltCandidate built = batch.built[i].get();
       if (absl::IsCancelled(built.status) || session_.IsStopped() || task.done) return OkStatus();
       std::optional<Measurement> known = session_.Known(task, built);
       bool copied = known.has_value() && built.status.ok();

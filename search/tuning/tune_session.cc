@@ -18,7 +18,12 @@ constexpr double kComparisonShare = 0.08;
 }  // namespace
 
 TuneSession::TuneSession(const TuneOptions& options, const TuneTools& tools, Database& database)
-    : options_(options), tools_(tools), database_(database) {}
+    : options_(options), tools_(tools), database_(database), builder_(options.threads) {}
+
+TuneSession::~TuneSession() {
+  builder_.Stop();
+  for (int64_t row : noted_) database_.EndBuild(row).IgnoreError();
+}
 
 double TuneSession::Elapsed() const {
   return stopwatch_.Seconds();
@@ -31,9 +36,9 @@ bool TuneSession::IsOver() const {
   return options_.seconds > 0 && Elapsed() >= share * options_.seconds;
 }
 
-size_t TuneSession::Affordable(size_t count, size_t built) const {
+size_t TuneSession::Affordable(size_t count, size_t under_way) const {
   if (options_.trials == 0) return count;
-  int64_t left = options_.trials - result_.trials - static_cast<int64_t>(built);
+  int64_t left = options_.trials - result_.trials - static_cast<int64_t>(under_way);
   return std::min(count, static_cast<size_t>(std::max<int64_t>(left, 0)));
 }
 
@@ -195,13 +200,13 @@ Status TuneSession::SetReference(TaskState& task, const Start& start, const Meas
   return options_.in_place ? OkStatus() : FinishConstructed(task, measured);
 }
 
-BuiltBatch TuneSession::Propose(TaskState& task, size_t count, size_t built) {
+TaskBatch TuneSession::Propose(TaskState& task, size_t count, size_t under_way) {
   PhaseClock clock(result_.phases.propose);
-  BuiltBatch batch;
+  TaskBatch batch{.task = &task, .proposals = {}, .candidates = {}, .built = {}};
   task.result.settled = task.suspects.empty() && task.tuner->IsSettled();
   if (task.result.settled) return batch;
   if (task.suspects.empty()) {
-    batch.proposals = task.tuner->Propose(Affordable(count, built));
+    batch.proposals = task.tuner->Propose(Affordable(count, under_way));
   } else {
     batch.proposals = {{std::move(task.suspects.back()), "suspect"}};
     task.suspects.pop_back();
@@ -212,38 +217,62 @@ BuiltBatch TuneSession::Propose(TaskState& task, size_t count, size_t built) {
   return batch;
 }
 
-StatusOr<BuiltBatch> TuneSession::Build(TaskState& task, size_t count) {
-  TCC_ASSIGN_OR_RETURN(bool begun, BeginBuild(task, count));
-  return begun ? FinishBuild() : BuiltBatch();
-}
-
-StatusOr<bool> TuneSession::BeginBuild(TaskState& task, size_t count, size_t built) {
-  building_ = Propose(task, count, built);
-  if (building_.proposals.empty()) {
-    task.done = true;
-    return false;
-  }
+Status TuneSession::Note(const TaskBatch& batch) {
   std::vector<StoredTrial> in_flight;
-  for (const Candidate& candidate : building_.candidates) {
-    in_flight.push_back(TrialOf(task, candidate));
+  for (const Candidate& candidate : batch.candidates) {
+    in_flight.push_back(TrialOf(*batch.task, candidate));
   }
-  TCC_RETURN_IF_ERROR(database_.BeginBuild(task.row, in_flight));
-  builder_.Begin(
-      [&task, this] {
-        BuildFilter filter{
-            .known = [&](const std::string& key) { return task.lowered.contains(key); },
-            .most_code = MostCodeBeside(task.code_size, options_.target)};
-        return tools_.build(*task.workload, building_.candidates, filter);
-      },
-      options_.overlap);
-  return true;
+  return database_.BeginBuild(batch.task->row, in_flight);
 }
 
-StatusOr<BuiltBatch> TuneSession::FinishBuild() {
+// Returns a filter that holds what it needs of the task, which goes on beside the building.
+BuildFilter TuneSession::FilterOf(const TaskState& task) const {
+  std::set<std::string> keys;
+  for (const auto& [key, measurement] : task.lowered) keys.insert(key);
+  return {.known = [keys = std::move(keys)](const std::string& key) { return keys.contains(key); },
+          .most_code = MostCodeBeside(task.code_size, options_.target)};
+}
+
+StatusOr<TaskBatch> TuneSession::Build(TaskState& task, size_t count) {
+  TaskBatch batch = Propose(task, count, 0);
+  task.done = batch.proposals.empty();
+  if (task.done) return batch;
+  TCC_RETURN_IF_ERROR(Note(batch));
   PhaseClock clock(result_.phases.build);
-  building_.built = builder_.Finish();
-  TCC_RETURN_IF_ERROR(database_.EndBuild());
-  return std::exchange(building_, {});
+  for (BuiltCandidate& built : tools_.build(*task.workload, batch.candidates, FilterOf(task))) {
+    std::promise<BuiltCandidate> ready;
+    ready.set_value(std::move(built));
+    batch.built.push_back(ready.get_future());
+  }
+  TCC_RETURN_IF_ERROR(database_.EndBuild(task.row));
+  return batch;
+}
+
+StatusOr<TaskBatch> TuneSession::BeginBuild(TaskState& task, size_t count, size_t under_way) {
+  TCC_CHECK(!task.under_way) << task.result.name;
+  TaskBatch batch = Propose(task, count, under_way);
+  task.done = batch.proposals.empty();
+  task.under_way = !task.done;
+  if (task.done) return batch;
+  TCC_RETURN_IF_ERROR(Note(batch));
+  noted_.insert(task.row);
+  auto filter = std::make_shared<const BuildFilter>(FilterOf(task));
+  for (const Candidate& candidate : batch.candidates) {
+    batch.built.push_back(builder_.Add<BuiltCandidate>(
+        [&build = tools_.build, workload = task.workload, candidate, filter] {
+          return std::move(build(*workload, {&candidate, 1}, *filter)[0]);
+        }));
+  }
+  return batch;
+}
+
+StatusOr<BuiltCandidate> TuneSession::TakeBuilt(TaskBatch& batch, size_t candidate) {
+  PhaseClock clock(result_.phases.build);
+  BuiltCandidate built = batch.built[candidate].get();
+  if (candidate + 1 == batch.built.size() && noted_.erase(batch.task->row) > 0) {
+    TCC_RETURN_IF_ERROR(database_.EndBuild(batch.task->row));
+  }
+  return built;
 }
 
 // A candidate as the database has it, without its measurement.

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <future>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -51,14 +53,16 @@ struct TaskState {
   TaskResult result;
   std::vector<double> best_after;  // the best seconds after each round
   double seconds = 0;              // the time spent on the task
+  bool under_way = false;          // a batch of it is built and not yet measured
   bool done = false;
 };
 
-// The built candidates of one task.
-struct BuiltBatch {
+// The candidates of one task that are built.
+struct TaskBatch {
+  TaskState* task = nullptr;
   std::vector<Proposal> proposals;
   std::vector<Candidate> candidates;
-  std::vector<BuiltCandidate> built;
+  std::vector<std::future<BuiltCandidate>> built;  // by candidate
 };
 
 // The steps shared by all strategies of spending a budget: beginning tasks, and proposing,
@@ -66,6 +70,10 @@ struct BuiltBatch {
 class TuneSession {
  public:
   TuneSession(const TuneOptions& options, const TuneTools& tools, Database& database);
+  TuneSession(const TuneSession&) = delete;
+  TuneSession& operator=(const TuneSession&) = delete;
+  // Waits for what is being built.
+  ~TuneSession();
 
   // Reads the records of the workloads and measures the candidate that each gets without a search,
   // until the budget ends. A task where that fails is done, and its problem is reported.
@@ -83,20 +91,21 @@ class TuneSession {
   // comparison in place.
   bool IsSpent() const { return options_.seconds > 0 && Elapsed() >= options_.seconds; }
   bool IsStopped() const { return options_.stop.stop_requested(); }
-  // Returns `count`, limited by the rest of the budget without `built` candidates that are still to
-  // be measured.
-  size_t Affordable(size_t count, size_t built = 0) const;
+  // Returns `count`, limited by the rest of the budget without `under_way` candidates that are
+  // still to be measured.
+  size_t Affordable(size_t count, size_t under_way = 0) const;
 
   // Proposes and builds candidates. An exhausted or settled task is done, and its batch empty. The
   // database notes what is being built: if that ends the process, the next one builds them one by
   // one.
-  StatusOr<BuiltBatch> Build(TaskState& task, size_t count);
-  // Do the same in two halves. BeginBuild returns false if there is nothing to build; `built` is as
-  // for Affordable. With overlap
-  // the building goes on beside the caller until FinishBuild, during which the task must not be
-  // touched.
-  StatusOr<bool> BeginBuild(TaskState& task, size_t count, size_t built = 0);
-  StatusOr<BuiltBatch> FinishBuild();
+  StatusOr<TaskBatch> Build(TaskState& task, size_t count);
+  // Does the same, but returns while the candidates are built beside the caller, behind those of
+  // the batches begun before. A task has one such batch at a time, of which TakeBuilt waits for
+  // each candidate in order; `under_way` is as for Affordable.
+  StatusOr<TaskBatch> BeginBuild(TaskState& task, size_t count, size_t under_way);
+  StatusOr<BuiltCandidate> TakeBuilt(TaskBatch& batch, size_t candidate);
+  // Drops the batches that were begun, of which nothing may be taken any more.
+  void DropBuilds() { builder_.Drop(); }
   std::vector<BuiltCandidate> Build(const TaskState& task, std::span<const Candidate> candidates);
   // Opens the task in the measurer. Returns false if its reference no longer runs; then the task is
   // done, and its problem is reported.
@@ -123,7 +132,10 @@ class TuneSession {
  private:
   Status Record(TaskState& task, const SearchPoint& point, const StoredTrial& trial, bool copied);
   Status TakeSuspects(TaskState& task);
-  BuiltBatch Propose(TaskState& task, size_t count, size_t built);
+  TaskBatch Propose(TaskState& task, size_t count, size_t under_way);
+  // Notes in the database that the batch is built.
+  Status Note(const TaskBatch& batch);
+  BuildFilter FilterOf(const TaskState& task) const;
   StoredTrial TrialOf(const TaskState& task, const Candidate& candidate) const;
   Status MakeTasks(std::span<const Workload> workloads, const TaskTunerOptions& options);
   Status BeginTask(TaskState& task, const TaskTunerOptions& options);
@@ -139,14 +151,14 @@ class TuneSession {
   int64_t environment_ = 0;
   std::vector<TaskState> tasks_;
   const TaskState* open_ = nullptr;
-  BuiltBatch building_;  // its candidates are being built
+  std::set<int64_t> noted_;  // rows of tasks with a batch that is being built
   BuildAhead builder_;
   TuneResult result_;
 };
 
 // Spends the budget batch by batch, each on the task with the most promising next batch (Ansor's
 // scheduler: Zheng et al. 2020, section 6). Candidates are timed by themselves. With
-// TuneOptions::overlap the next task's batch is built meanwhile.
+// TuneOptions::overlap the next tasks' batches are built meanwhile.
 Status TuneByTurns(TuneSession& session);
 
 // Spends the budget on all tasks at once: a generation has one candidate per task, timed inside the

@@ -37,10 +37,10 @@ struct TuneOptions {
   uint64_t seed = 0;
   size_t batch = 16;      // the candidates of one task that are built and measured in a row
   bool in_place = false;  // candidates are timed inside of the network, which has to be there
-  // Whether one task's batch is built while another's is measured, where candidates do not run on
-  // the CPUs that build them. Not with in_place.
+  // Whether batches of some tasks are built while another's is measured, where candidates do not
+  // run on the CPUs that build them. Not with in_place.
   bool overlap = false;
-  int threads = 1;  // that make search spaces, and build what tasks are begun with
+  int threads = 1;  // that make search spaces and build candidates with overlap
   std::function<void(const TuneEvent&)> event = {};
   std::function<void(const std::string& message)> warn = {};
   std::stop_token stop = {};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -81,7 +82,8 @@ class FakeMeasurer final : public Measurer {
   std::string open_;  // name of the open task; "": there is none
   std::deque<MeasureRequest> queue_;
   std::map<std::string, int> measured_, opened_;
-  size_t taken_ = 0, known_ = 0;
+  size_t taken_ = 0;
+  std::atomic<size_t> known_ = 0;
 };
 
 }  // namespace tcc

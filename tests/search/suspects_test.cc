@@ -61,7 +61,7 @@ int TuneWithCrashes(const std::string& path, const std::vector<Workload>& worklo
 
 TEST_CASE("what a process was building when it ended is suspect once", "[search][database]") {
   DatabaseFolder folder;
-  Workload workload = SmallWorkload();
+  Workload workload = SmallWorkload(), other_workload = ProductWorkload("other");
   Database database = OpenToWrite(folder / "f.db");
   int64_t id = database.WorkloadId(workload).value();
   std::vector<StoredTrial> candidates = {TrialOf(workload, 2, 1), TrialOf(workload, 4, 1)};
@@ -80,7 +80,13 @@ TEST_CASE("what a process was building when it ended is suspect once", "[search]
   CHECK(suspects[1].candidate.variant_key == candidates[1].variant_key);
   CHECK(database.TakeSuspects(id).value().empty());
   CHECK(database.connection().QueryInt("SELECT count(*) FROM in_flight", {}).value() == 1);
-  REQUIRE(database.EndBuild().ok());
+  // A batch of another task is under way beside it.
+  std::vector<StoredTrial> others = {TrialOf(other_workload, 1, 1)};
+  int64_t other = database.WorkloadId(other_workload).value();
+  REQUIRE(database.BeginBuild(other, others).ok());
+  REQUIRE(database.EndBuild(id).ok());
+  CHECK(database.connection().QueryInt("SELECT count(*) FROM in_flight", {}).value() == 1);
+  REQUIRE(database.EndBuild(other).ok());
   CHECK(database.connection().QueryInt("SELECT count(*) FROM in_flight", {}).value() == 0);
 }
 

@@ -3,6 +3,11 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <condition_variable>
+#include <mutex>
 #include <set>
 
 #include "search/searchers/searcher.h"
@@ -28,8 +33,9 @@ TuneOptions OptionsFor(int64_t trials, uint64_t seed = 1) {
 // A database of its own, and runs over it.
 struct Records {
   StatusOr<TuneResult> Try(std::span<const Workload> workloads, const TuneOptions& options,
-                           FakeMeasurer& measurer) {
-    TuneTools tools{.measurer = measurer, .network = nullptr, .build = measurer.Builder()};
+                           FakeMeasurer& measurer, BuildFunction build = nullptr) {
+    if (!build) build = measurer.Builder();
+    TuneTools tools{.measurer = measurer, .network = nullptr, .build = build};
     return Tune(workloads, options, LocalEnvironment(), tools, database);
   }
   TuneResult Run(std::span<const Workload> workloads, const TuneOptions& options,
@@ -61,6 +67,31 @@ std::vector<std::string> TextsOf(std::span<const StoredTrial> trials) {
 std::set<std::string> AsSet(const std::vector<std::string>& texts) {
   return {texts.begin(), texts.end()};
 }
+
+std::vector<Workload> ThreeProducts() {
+  return {ProductWorkload("one"), ProductWorkload("two", {.rows = 48, .columns = 96}),
+          ProductWorkload("three", {.rows = 40, .columns = 56})};
+}
+
+// Names that some threads tell, and others wait for.
+class Told {
+ public:
+  void Tell(const std::string& name) {
+    std::lock_guard lock(mutex_);
+    names_.insert(name);
+    changed_.notify_all();
+  }
+  // Returns whether so many different names were told; one that takes a minute is told never.
+  bool Wait(size_t names) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::minutes(1), [&] { return names_.size() >= names; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::set<std::string> names_;
+};
 
 int64_t CountOf(std::span<const StoredTrial> trials, const std::string& searcher) {
   return std::ranges::count(trials, searcher, &StoredTrial::searcher);
@@ -397,9 +428,7 @@ TEST_CASE("a run ends before its budget does where its tasks gain nothing more",
 
 TEST_CASE("building beside measuring keeps the budget and every task's order of proposals",
           "[search][tuner][overlap]") {
-  std::vector<Workload> workloads = {ProductWorkload("one"),
-                                     ProductWorkload("two", {.rows = 48, .columns = 96}),
-                                     ProductWorkload("three", {.rows = 40, .columns = 56})};
+  std::vector<Workload> workloads = ThreeProducts();
   for (const char* searcher : {"random", "auto"}) {
     INFO(searcher);
     Records turns, beside;
@@ -456,4 +485,74 @@ TEST_CASE("a stop or a lost measurer in the middle of building beside measuring 
   options.stop = {};
   StatusOr<TuneResult> result = store.Try(workloads, options, measurer);
   CHECK((!result.ok() || result->trials < 100));
+}
+
+// The runs outweigh whatever the clock may say of the rounds.
+TEST_CASE("trials and their order do not depend on the number of build threads",
+          "[search][tuner][overlap]") {
+  std::vector<Workload> workloads = ThreeProducts();
+  for (size_t i = 0; i < workloads.size(); ++i) workloads[i].runs = std::pow(1e6, 2 - i);
+  std::vector<std::string> of_threads[2];
+  for (int more : {0, 1}) {
+    Records store;
+    FakeMeasurer measurer({.refused = 0.1, .wrong = 0.1, .lowered_keys = 60});
+    TuneOptions options = OptionsFor(90);
+    options.overlap = true;
+    options.threads = 1 + 3 * more;
+    options.event = [&](const TuneEvent& event) {
+      of_threads[more].push_back(fmt::format("{} {} {} {}", event.task, event.searcher,
+                                             NameOf(event.measurement.status),
+                                             event.measurement.seconds));
+    };
+    CHECK(store.Run(workloads, options, measurer).trials == 90);
+  }
+  CHECK(of_threads[0] == of_threads[1]);
+}
+
+TEST_CASE("batches of several tasks are built at the same time", "[search][tuner][overlap]") {
+  std::vector<Workload> workloads = ThreeProducts();
+  Records store;
+  FakeMeasurer measurer;
+  BuildFunction inner = measurer.Builder();
+  Told begun;
+  std::atomic<bool> together = true;
+  BuildFunction build = [&](const Workload& workload, std::span<const Candidate> candidates,
+                            const BuildFilter& filter) {
+    if (filter.known) {  // no reference
+      begun.Tell(workload.name);
+      if (!begun.Wait(workloads.size())) together = false;
+    }
+    return inner(workload, candidates, filter);
+  };
+  TuneOptions options = OptionsFor(9);
+  options.batch = 1;
+  options.overlap = true;
+  options.threads = 3;
+  StatusOr<TuneResult> result = store.Try(workloads, options, measurer, build);
+  REQUIRE(result.ok());
+  CHECK(result->trials == 9);
+  CHECK(together);
+}
+
+TEST_CASE("a candidate is measured though others of its batch are still built",
+          "[search][tuner][overlap]") {
+  Records store;
+  FakeMeasurer measurer;
+  BuildFunction inner = measurer.Builder();
+  Told measured;
+  std::atomic<size_t> asked = 0;
+  std::atomic<bool> early = true;
+  TuneOptions options = OptionsFor(9);
+  options.overlap = true;
+  options.event = [&](const TuneEvent& event) { measured.Tell(std::to_string(event.trials)); };
+  BuildFunction build = [&](const Workload& workload, std::span<const Candidate> candidates,
+                            const BuildFilter& filter) {
+    // The last one of the batch waits for the constructed candidate and the first of the batch.
+    if (filter.known && ++asked == options.batch && !measured.Wait(2)) early = false;
+    return inner(workload, candidates, filter);
+  };
+  StatusOr<TuneResult> result = store.Try(Product(), options, measurer, build);
+  REQUIRE(result.ok());
+  CHECK(asked == options.batch);
+  CHECK(early);
 }
