@@ -50,57 +50,77 @@ Status TuneSession::Begin(std::span<const Workload> workloads, const Environment
                            .model = options_.model};
   if (options.searchers.empty()) return UsageError("there is no searcher '{}'", options_.searcher);
   TCC_ASSIGN_OR_RETURN(environment_, database_.EnvironmentId(environment));
-  TCC_RETURN_IF_ERROR(MakeTasks(workloads, options));
+  tasks_ = std::vector<TaskState>(workloads.size());  // open_ points at one of them
+  for (size_t i = 0; i < workloads.size(); ++i) tasks_[i].workload = &workloads[i];
+  if (options_.overlap) TCC_RETURN_IF_ERROR(PrepareTasks(options));
   size_t begun = 0;
   for (; begun < tasks_.size() && !IsOver(); ++begun) {
     TCC_RETURN_IF_ERROR(BeginTask(tasks_[begun], options));
-    tasks_[begun].first.reset();
   }
   tasks_.erase(tasks_.begin() + static_cast<ptrdiff_t>(begun), tasks_.end());
   return OkStatus();
 }
 
-// Makes the states of all tasks. With overlap their spaces are made, and the first start of each
-// built, on all threads; else each when it begins, so that a stop finds the tasks before begun.
-Status TuneSession::MakeTasks(std::span<const Workload> workloads,
-                              const TaskTunerOptions& options) {
-  tasks_ = std::vector<TaskState>(workloads.size());  // open_ points at one of them
-  for (size_t i = 0; i < workloads.size(); ++i) tasks_[i].workload = &workloads[i];
-  if (!options_.overlap) return OkStatus();
-  return ForEachIndex(workloads.size(), options_.threads, [&](size_t i) {
-    TaskState& task = tasks_[i];
+// Does on all threads what takes time before the tasks can be begun. Without overlap each is made
+// when it begins, so that a stop finds the tasks before it begun.
+Status TuneSession::PrepareTasks(const TaskTunerOptions& options) {
+  for (TaskState& task : tasks_) TCC_RETURN_IF_ERROR(ReadRecords(task));
+  return ForEachIndex(tasks_.size(), options_.threads, [&](size_t i) {
     if (IsOver()) return OkStatus();
-    task.tuner = std::make_unique<TaskTuner>(workloads[i], options_.target, options);
-    TaskSpace& space = task.tuner->space();
-    std::optional<SearchPoint> point = space.size() > 0 ? space.Start(0) : std::nullopt;
-    if (point) task.first = StartOf(task, 0, *point);
+    MakeTuner(tasks_[i], options);
+    BuildStarts(tasks_[i]);
     return OkStatus();
   });
 }
 
-// Reads what is known of a workload and measures what it gets without a search.
-Status TuneSession::BeginTask(TaskState& task, const TaskTunerOptions& options) {
-  const Workload& workload = *task.workload;
-  if (!task.tuner) {
-    task.tuner = std::make_unique<TaskTuner>(workload, options_.target, options);
-  }
-  task.result.name = workload.name;
-  task.result.key = workload.key;
-  task.result.runs = workload.runs;
-  TCC_ASSIGN_OR_RETURN(task.row, database_.WorkloadId(workload));
-  TCC_ASSIGN_OR_RETURN(std::vector<StoredTrial> known, database_.TrialsOf(task.row, environment_));
-  task.tuner->Resume(known);
-  for (const StoredTrial& trial : known) {
+Status TuneSession::ReadRecords(TaskState& task) {
+  TCC_ASSIGN_OR_RETURN(task.row, database_.WorkloadId(*task.workload));
+  TCC_ASSIGN_OR_RETURN(task.known, database_.TrialsOf(task.row, environment_));
+  TCC_ASSIGN_OR_RETURN(task.imported,
+                       database_.ImportedTrialsOf(task.row, options_.target.name, kMaxImported));
+  return OkStatus();
+}
+
+// Makes the tuner of a task whose records were read.
+void TuneSession::MakeTuner(TaskState& task, const TaskTunerOptions& options) {
+  task.tuner = std::make_unique<TaskTuner>(*task.workload, options_.target, options);
+  task.tuner->Resume(task.known);
+  task.tuner->Suggest(task.imported);
+  for (const StoredTrial& trial : task.known) {
     if (!trial.lowered_key.empty()) task.lowered.emplace(trial.lowered_key, trial.measurement);
     if (trial.searcher == "constructed" && trial.measurement.status == MeasureStatus::kOk) {
       task.result.constructed_seconds = trial.measurement.seconds;
     }
   }
+  task.known.clear();
+  task.imported.clear();
+}
+
+// Builds starts up to the first one without a fault.
+void TuneSession::BuildStarts(TaskState& task) {
+  TaskSpace& space = task.tuner->space();
+  for (size_t s = 0; s < space.size() && task.starts.size() < kMaxStartsTried; ++s) {
+    std::optional<SearchPoint> point = space.Start(s);
+    if (!point) continue;
+    task.starts.push_back(StartOf(task, s, *point));
+    const BuiltCandidate& built = task.starts.back().built;
+    if (absl::IsCancelled(built.status) || (built.status.ok() && built.fault.empty())) return;
+  }
+}
+
+// Measures what a workload gets without a search.
+Status TuneSession::BeginTask(TaskState& task, const TaskTunerOptions& options) {
+  task.result.name = task.workload->name;
+  task.result.key = task.workload->key;
+  task.result.runs = task.workload->runs;
+  if (!task.tuner) {
+    TCC_RETURN_IF_ERROR(ReadRecords(task));
+    MakeTuner(task, options);
+  }
   TCC_RETURN_IF_ERROR(TakeSuspects(task));
-  TCC_ASSIGN_OR_RETURN(std::vector<StoredTrial> imported,
-                       database_.ImportedTrialsOf(task.row, options_.target.name, kMaxImported));
-  task.tuner->Suggest(imported);
-  return MeasureConstructed(task);
+  TCC_RETURN_IF_ERROR(MeasureConstructed(task));
+  task.starts.clear();
+  return OkStatus();
 }
 
 // A candidate whose building ended the process is not built again where it was alone; of several,
@@ -124,7 +144,8 @@ Status TuneSession::TakeSuspects(TaskState& task) {
 }
 
 Start TuneSession::StartOf(TaskState& task, size_t sketch, const SearchPoint& point) {
-  if (task.first && task.first->sketch == sketch) return *std::move(task.first);
+  auto built = std::ranges::find(task.starts, sketch, &Start::sketch);
+  if (built != task.starts.end()) return std::move(*built);
   Start start{
       .sketch = sketch, .point = point, .candidate = task.tuner->space().ToCandidate(point)};
   start.built = Build(task, {&start.candidate, 1})[0];

@@ -45,7 +45,9 @@ struct TaskState {
   std::vector<uint8_t> reference;     // the artefact of the candidate that others are compared with
   int64_t code_size = 0;              // the reference's CodeSizeOf
   StoredTrial constructed;            // the reference's record, which may still have to be stored
-  std::optional<Start> first;         // the first sketch's, built before the tasks are begun
+  std::vector<StoredTrial> known;     // earlier trials, until the tuner is made
+  std::vector<StoredTrial> imported;  // of others, as well
+  std::vector<Start> starts;          // the first ones, where they were built before it began
   std::vector<SearchPoint> suspects;  // candidates to build one by one
   // The point of the constructed candidate while it is still to be recorded.
   std::optional<SearchPoint> unrecorded;
@@ -137,7 +139,10 @@ class TuneSession {
   Status Note(const TaskBatch& batch);
   BuildFilter FilterOf(const TaskState& task) const;
   StoredTrial TrialOf(const TaskState& task, const Candidate& candidate) const;
-  Status MakeTasks(std::span<const Workload> workloads, const TaskTunerOptions& options);
+  Status PrepareTasks(const TaskTunerOptions& options);
+  Status ReadRecords(TaskState& task);
+  void MakeTuner(TaskState& task, const TaskTunerOptions& options);
+  void BuildStarts(TaskState& task);
   Status BeginTask(TaskState& task, const TaskTunerOptions& options);
   Start StartOf(TaskState& task, size_t sketch, const SearchPoint& point);
   Status MeasureConstructed(TaskState& task);

@@ -556,3 +556,43 @@ TEST_CASE("a candidate is measured though others of its batch are still built",
   CHECK(asked == options.batch);
   CHECK(early);
 }
+
+TEST_CASE("starts after a faulty one are built at the same time, and give the same references",
+          "[search][tuner][overlap]") {
+  std::vector<Workload> workloads = ThreeProducts();
+  std::set<std::string> faulty;
+  for (const Workload& workload : workloads) {
+    faulty.insert(Print(TaskSpace(workload, SearchTarget()).sketch(0).trace));
+  }
+  std::vector<std::vector<std::string>> references;
+  for (bool overlap : {false, true}) {
+    Records store;
+    FakeMeasurer measurer;
+    BuildFunction inner = measurer.Builder();
+    Told begun;
+    std::atomic<bool> together = true;
+    BuildFunction build = [&](const Workload& workload, std::span<const Candidate> candidates,
+                              const BuildFilter& filter) {
+      std::vector<BuiltCandidate> built = inner(workload, candidates, filter);
+      if (faulty.contains(Print(candidates[0].schedule.trace))) {
+        built[0].fault = "planted";
+      } else if (overlap && !filter.known) {
+        begun.Tell(workload.name);
+        if (!begun.Wait(workloads.size())) together = false;
+      }
+      return built;
+    };
+    TuneOptions options = OptionsFor(3);
+    options.overlap = overlap;
+    options.threads = 3;
+    StatusOr<TuneResult> result = store.Try(workloads, options, measurer, build);
+    REQUIRE(result.ok());
+    CHECK(together);
+    std::vector<std::string>& schedules = references.emplace_back();
+    for (const TaskResult& task : result->tasks) schedules.push_back(task.constructed_schedule);
+    for (const Workload& workload : workloads) {
+      CHECK_FALSE(faulty.contains(Print(store.Trials(workload)[0].schedule.trace)));
+    }
+  }
+  CHECK(references[0] == references[1]);
+}
