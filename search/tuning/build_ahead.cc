@@ -18,10 +18,10 @@ bool BuildAhead::Start() {
   return !threads_.empty();
 }
 
-void BuildAhead::Push(std::packaged_task<void()> work) {
+void BuildAhead::Push(std::packaged_task<void()> work, Place place) {
   {
     std::lock_guard lock(mutex_);
-    waiting_.push_back(std::move(work));
+    waiting_.insert(place == Place::kFirst ? waiting_.begin() : waiting_.end(), std::move(work));
   }
   changed_.notify_one();
 }

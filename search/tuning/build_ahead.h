@@ -11,7 +11,7 @@
 
 namespace tcc {
 
-// Threads that work beside their owner on what it adds, in that order.
+// Threads that work beside their owner on what it adds.
 class BuildAhead {
  public:
   explicit BuildAhead(int threads) : most_(threads) {}
@@ -19,13 +19,16 @@ class BuildAhead {
   BuildAhead& operator=(const BuildAhead&) = delete;
   ~BuildAhead() { Stop(); }
 
-  // Adds work behind all that waits. Where the system has no thread, get() of the future does it.
+  // A place among the work that waits.
+  enum class Place { kFirst, kLast };
+
+  // Adds work. Where the system has no thread, get() of the future does it.
   template <typename T>
-  std::future<T> Add(std::function<T()> work) {
+  std::future<T> Add(std::function<T()> work, Place place) {
     if (!Start()) return std::async(std::launch::deferred, std::move(work));
     std::packaged_task<T()> task(std::move(work));
     std::future<T> result = task.get_future();
-    Push(std::packaged_task<void()>([task = std::move(task)]() mutable { task(); }));
+    Push(std::packaged_task<void()>([task = std::move(task)]() mutable { task(); }), place);
     return result;
   }
   // Drops the work that no thread has begun; its futures must not be asked.
@@ -36,7 +39,7 @@ class BuildAhead {
  private:
   // Starts the threads unless they run. Returns whether there is one.
   bool Start();
-  void Push(std::packaged_task<void()> work);
+  void Push(std::packaged_task<void()> work, Place place);
   void Run();
 
   const int most_;

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <chrono>
 #include <deque>
+#include <functional>
 #include <utility>
 
 #include "search/tuning/tune_session.h"
@@ -52,8 +54,9 @@ double StopBeyond(const TaskState& task) {
 }
 
 // Measures a batch, with overlap each candidate as soon as it and those before it are built.
-// `begin` is when the time that the batch took began.
-Status MeasureBatch(TuneSession& session, TaskBatch batch, double begin) {
+// `begin` is when the time that the batch took began; `between` is called before each candidate.
+Status MeasureBatch(TuneSession& session, TaskBatch batch, double begin,
+                    const std::function<Status()>& between) {
   TaskState& task = *batch.task;
   const bool overlap = session.options().overlap;
   TCC_ASSIGN_OR_RETURN(bool opened, session.Open(task));
@@ -61,6 +64,7 @@ Status MeasureBatch(TuneSession& session, TaskBatch batch, double begin) {
   for (size_t i = 0; i < batch.proposals.size(); ++i) {
     // A batch that is built is measured even if that takes longer than there is time.
     if (task.done || (overlap ? session.IsOver() : session.IsStopped())) return OkStatus();
+    TCC_RETURN_IF_ERROR(between());
     TCC_ASSIGN_OR_RETURN(BuiltCandidate built, session.TakeBuilt(batch, i));
     if (absl::IsCancelled(built.status)) return OkStatus();
     std::optional<Measurement> known = session.Known(task, built);
@@ -83,7 +87,7 @@ Status RunBatch(TuneSession& session, TaskState& task, size_t count) {
   double begin = session.Elapsed();
   TCC_ASSIGN_OR_RETURN(TaskBatch batch, session.Build(task, count));
   if (batch.proposals.empty()) return OkStatus();
-  return MeasureBatch(session, std::move(batch), begin);
+  return MeasureBatch(session, std::move(batch), begin, OkStatus);
 }
 
 // Smaller where the budget has few trials for a task.
@@ -99,18 +103,27 @@ size_t BatchOf(TuneSession& session) {
 class Batches {
  public:
   Batches(TuneSession& session, size_t count) : session_(session), count_(count) {}
+  Batches(const Batches&) = delete;
+  Batches& operator=(const Batches&) = delete;
+  // Waits for proposals that are being made: their tasks are used further.
+  ~Batches() {
+    session_.Drop();
+    for (TaskBatch& batch : batches_) {
+      if (batch.proposing.valid()) batch.proposing.wait();
+    }
+  }
 
-  // Begins batches until there are kBatches, or no other task or trial is left.
-  Status Fill() {
+  // Begins batches until there are kBatches, or no other task or trial is left. How many proposals
+  // there will be is not asked, so that the choice does not depend on when they are there.
+  void Fill() {
     while (batches_.size() < kBatches && session_.Affordable(1, under_way_) > 0) {
       TaskState* task = NextTask(session_.tasks());
       if (!task) break;
-      TCC_ASSIGN_OR_RETURN(TaskBatch batch, session_.BeginBuild(*task, count_, under_way_));
-      if (batch.proposals.empty()) continue;
-      under_way_ += batch.proposals.size();
+      TaskBatch batch = session_.BeginPropose(*task, count_, under_way_);
+      if (!batch.proposing.valid()) continue;
+      under_way_ += batch.most;
       batches_.push_back(std::move(batch));
     }
-    return OkStatus();
   }
 
   bool empty() const { return batches_.empty(); }
@@ -118,30 +131,43 @@ class Batches {
   Status MeasureFirst() {
     TaskBatch batch = std::move(batches_.front());
     batches_.pop_front();
-    under_way_ -= batch.proposals.size();
+    under_way_ -= batch.most;
     TaskState& task = *batch.task;
-    TCC_RETURN_IF_ERROR(MeasureBatch(session_, std::move(batch), session_.Elapsed()));
+    if (batch.proposing.valid()) TCC_RETURN_IF_ERROR(session_.BeginBuild(batch));
+    if (!batch.proposals.empty()) {
+      TCC_RETURN_IF_ERROR(MeasureBatch(session_, std::move(batch), session_.Elapsed(),
+                                       [this] { return BuildProposed(); }));
+    }
     task.under_way = false;
     return OkStatus();
   }
 
  private:
+  // Begins to build the batches whose proposals are there.
+  Status BuildProposed() {
+    for (TaskBatch& batch : batches_) {
+      if (!batch.proposing.valid()) continue;
+      if (batch.proposing.wait_for(std::chrono::seconds(0)) != std::future_status::ready) continue;
+      TCC_RETURN_IF_ERROR(session_.BeginBuild(batch));
+    }
+    return OkStatus();
+  }
+
   TuneSession& session_;
   const size_t count_;  // the candidates of a batch
   std::deque<TaskBatch> batches_;
-  size_t under_way_ = 0;  // the candidates of all of them
+  size_t under_way_ = 0;  // the candidates that all of them may have
 };
 
-// While a task's batch is measured, those of others are built: no proposal lacks an observation of
-// its own task.
+// While a task's batch is measured, those of others are proposed and built: no proposal lacks an
+// observation of its own task.
 Status TuneWithOverlap(TuneSession& session, size_t count) {
   Batches batches(session, count);
   while (!session.IsOver()) {
-    TCC_RETURN_IF_ERROR(batches.Fill());
+    batches.Fill();
     if (batches.empty()) break;
     TCC_RETURN_IF_ERROR(batches.MeasureFirst());
   }
-  session.DropBuilds();
   return OkStatus();
 }
 

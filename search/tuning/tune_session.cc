@@ -221,21 +221,25 @@ Status TuneSession::SetReference(TaskState& task, const Start& start, const Meas
   return options_.in_place ? OkStatus() : FinishConstructed(task, measured);
 }
 
-TaskBatch TuneSession::Propose(TaskState& task, size_t count, size_t under_way) {
-  PhaseClock clock(result_.phases.propose);
-  TaskBatch batch{.task = &task, .proposals = {}, .candidates = {}, .built = {}};
+bool TuneSession::Settle(TaskState& task) {
   task.result.settled = task.suspects.empty() && task.tuner->IsSettled();
-  if (task.result.settled) return batch;
-  if (task.suspects.empty()) {
-    batch.proposals = task.tuner->Propose(Affordable(count, under_way));
-  } else {
-    batch.proposals = {{std::move(task.suspects.back()), "suspect"}};
-    task.suspects.pop_back();
-  }
+  task.done |= task.result.settled;
+  return task.result.settled;
+}
+
+std::vector<Proposal> TuneSession::Propose(TaskState& task, size_t most) {
+  if (task.suspects.empty()) return task.tuner->Propose(most);
+  std::vector<Proposal> suspect = {{std::move(task.suspects.back()), "suspect"}};
+  task.suspects.pop_back();
+  return suspect;
+}
+
+void TuneSession::SetProposals(TaskBatch& batch, std::vector<Proposal> proposals) {
+  batch.proposals = std::move(proposals);
+  batch.task->done = batch.proposals.empty();
   for (const Proposal& proposal : batch.proposals) {
-    batch.candidates.push_back(task.tuner->space().ToCandidate(proposal.point));
+    batch.candidates.push_back(batch.task->tuner->space().ToCandidate(proposal.point));
   }
-  return batch;
 }
 
 Status TuneSession::Note(const TaskBatch& batch) {
@@ -255,9 +259,14 @@ BuildFilter TuneSession::FilterOf(const TaskState& task) const {
 }
 
 StatusOr<TaskBatch> TuneSession::Build(TaskState& task, size_t count) {
-  TaskBatch batch = Propose(task, count, 0);
-  task.done = batch.proposals.empty();
-  if (task.done) return batch;
+  TaskBatch batch;
+  batch.task = &task;
+  {
+    PhaseClock clock(result_.phases.propose);
+    if (Settle(task)) return batch;
+    SetProposals(batch, Propose(task, Affordable(count)));
+    if (batch.proposals.empty()) return batch;
+  }
   TCC_RETURN_IF_ERROR(Note(batch));
   PhaseClock clock(result_.phases.build);
   for (BuiltCandidate& built : tools_.build(*task.workload, batch.candidates, FilterOf(task))) {
@@ -269,12 +278,25 @@ StatusOr<TaskBatch> TuneSession::Build(TaskState& task, size_t count) {
   return batch;
 }
 
-StatusOr<TaskBatch> TuneSession::BeginBuild(TaskState& task, size_t count, size_t under_way) {
+TaskBatch TuneSession::BeginPropose(TaskState& task, size_t count, size_t under_way) {
   TCC_CHECK(!task.under_way) << task.result.name;
-  TaskBatch batch = Propose(task, count, under_way);
-  task.done = batch.proposals.empty();
-  task.under_way = !task.done;
-  if (task.done) return batch;
+  TaskBatch batch;
+  batch.task = &task;
+  batch.most = Affordable(count, under_way);
+  if (Settle(task)) return batch;
+  task.under_way = true;
+  batch.proposing = builder_.Add<std::vector<Proposal>>(
+      [&task, most = batch.most] { return Propose(task, most); }, BuildAhead::Place::kFirst);
+  return batch;
+}
+
+Status TuneSession::BeginBuild(TaskBatch& batch) {
+  TaskState& task = *batch.task;
+  {
+    PhaseClock clock(result_.phases.propose);
+    SetProposals(batch, batch.proposing.get());
+    if (batch.proposals.empty()) return OkStatus();
+  }
   TCC_RETURN_IF_ERROR(Note(batch));
   noted_.insert(task.row);
   auto filter = std::make_shared<const BuildFilter>(FilterOf(task));
@@ -282,9 +304,10 @@ StatusOr<TaskBatch> TuneSession::BeginBuild(TaskState& task, size_t count, size_
     batch.built.push_back(builder_.Add<BuiltCandidate>(
         [&build = tools_.build, workload = task.workload, candidate, filter] {
           return std::move(build(*workload, {&candidate, 1}, *filter)[0]);
-        }));
+        },
+        BuildAhead::Place::kLast));
   }
-  return batch;
+  return OkStatus();
 }
 
 StatusOr<BuiltCandidate> TuneSession::TakeBuilt(TaskBatch& batch, size_t candidate) {

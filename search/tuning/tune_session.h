@@ -55,13 +55,15 @@ struct TaskState {
   TaskResult result;
   std::vector<double> best_after;  // the best seconds after each round
   double seconds = 0;              // the time spent on the task
-  bool under_way = false;          // a batch of it is built and not yet measured
+  bool under_way = false;          // a batch of it is proposed and not yet measured
   bool done = false;
 };
 
-// The candidates of one task that are built.
+// The candidates of one task that are proposed and built.
 struct TaskBatch {
   TaskState* task = nullptr;
+  size_t most = 0;                               // of its proposals
+  std::future<std::vector<Proposal>> proposing;  // until they are built
   std::vector<Proposal> proposals;
   std::vector<Candidate> candidates;
   std::vector<std::future<BuiltCandidate>> built;  // by candidate
@@ -101,13 +103,17 @@ class TuneSession {
   // database notes what is being built: if that ends the process, the next one builds them one by
   // one.
   StatusOr<TaskBatch> Build(TaskState& task, size_t count);
-  // Does the same, but returns while the candidates are built beside the caller, behind those of
-  // the batches begun before. A task has one such batch at a time, of which TakeBuilt waits for
-  // each candidate in order; `under_way` is as for Affordable.
-  StatusOr<TaskBatch> BeginBuild(TaskState& task, size_t count, size_t under_way);
+  // Does the same in steps, beside the caller. A task has one such batch at a time, and must not be
+  // touched while it is proposed. `under_way` is as for Affordable. A settled task is done, and its
+  // batch is not being proposed.
+  TaskBatch BeginPropose(TaskState& task, size_t count, size_t under_way);
+  // Waits for the proposals and begins to build them, behind those of earlier batches. An exhausted
+  // task has none and is done.
+  Status BeginBuild(TaskBatch& batch);
+  // Waits for a candidate, in their order.
   StatusOr<BuiltCandidate> TakeBuilt(TaskBatch& batch, size_t candidate);
-  // Drops the batches that were begun, of which nothing may be taken any more.
-  void DropBuilds() { builder_.Drop(); }
+  // Drops what is still to be proposed or built, and must not be asked for any more.
+  void Drop() { builder_.Drop(); }
   std::vector<BuiltCandidate> Build(const TaskState& task, std::span<const Candidate> candidates);
   // Opens the task in the measurer. Returns false if its reference no longer runs; then the task is
   // done, and its problem is reported.
@@ -134,7 +140,12 @@ class TuneSession {
  private:
   Status Record(TaskState& task, const SearchPoint& point, const StoredTrial& trial, bool copied);
   Status TakeSuspects(TaskState& task);
-  TaskBatch Propose(TaskState& task, size_t count, size_t under_way);
+  // Returns whether the task is settled, which is done then.
+  bool Settle(TaskState& task);
+  // Returns what TaskTuner::Propose does, but suspects one by one before. Reads and changes nothing
+  // but the task's tuner and suspects.
+  static std::vector<Proposal> Propose(TaskState& task, size_t most);
+  static void SetProposals(TaskBatch& batch, std::vector<Proposal> proposals);
   // Notes in the database that the batch is built.
   Status Note(const TaskBatch& batch);
   BuildFilter FilterOf(const TaskState& task) const;
@@ -163,7 +174,7 @@ class TuneSession {
 
 // Spends the budget batch by batch, each on the task with the most promising next batch (Ansor's
 // scheduler: Zheng et al. 2020, section 6). Candidates are timed by themselves. With
-// TuneOptions::overlap the next tasks' batches are built meanwhile.
+// TuneOptions::overlap the next tasks' batches are proposed and built meanwhile.
 Status TuneByTurns(TuneSession& session);
 
 // Spends the budget on all tasks at once: a generation has one candidate per task, timed inside the

@@ -37,10 +37,10 @@ struct TuneOptions {
   uint64_t seed = 0;
   size_t batch = 16;      // the candidates of one task that are built and measured in a row
   bool in_place = false;  // candidates are timed inside of the network, which has to be there
-  // Whether batches of some tasks are built while another's is measured, where candidates do not
-  // run on the CPUs that build them. Not with in_place.
+  // Whether batches of some tasks are proposed and built while another's is measured, where
+  // candidates do not run on the CPUs that build them. Not with in_place.
   bool overlap = false;
-  int threads = 1;  // that make search spaces and build candidates with overlap
+  int threads = 1;  // that make search spaces, propose and build with overlap
   std::function<void(const TuneEvent&)> event = {};
   std::function<void(const std::string& message)> warn = {};
   std::stop_token stop = {};
@@ -71,8 +71,9 @@ struct TaskResult {
 // The seconds of a run by phase.
 struct TunePhases {
   double begin = 0;  // tasks, their spaces and constructed candidates
+  // With overlap these two are waits alone.
   double propose = 0;
-  double build = 0;    // replay, lowering and machine code; with overlap the wait for them alone
+  double build = 0;    // replay, lowering and machine code
   double check = 0;    // candidates by themselves; all policies but in-place also time them here
   double network = 0;  // generations inside of the network
   double compare = 0;  // the comparison in place
