@@ -35,27 +35,22 @@ StatusOr<double> ExpectedLnSeconds(const Function& scheduled, const Target& targ
   return evaluator.EvaluateAt({})[0];
 }
 
-std::optional<Sketch> FasterStart(const KernelWork& work, const Target& target,
-                                  std::span<const SketchRule> rules) {
-  if (target.kind != TargetKind::kGpu) return std::nullopt;
-  const double margin = GpuProfileOf(target.sm).start_margin;
-  if (margin == 0) return std::nullopt;
-  std::optional<double> first;
-  std::optional<Sketch> best;
-  double least = 0;
-  for (size_t v = 0; v < work.variants.size(); ++v) {
-    std::vector<Sketch> sketches = GenerateSketches(work.variants[v], target, rules);
-    for (size_t s = 0; s < sketches.size(); ++s) {
-      sketches[s].variant = v;
-      std::optional<double> expected = ExpectedAtStart(work, sketches[s], target);
-      if (!expected) continue;
-      if (v == work.first_variant && s == 0) first = expected;
-      if (best && *expected >= least) continue;
-      least = *expected;
-      best = std::move(sketches[s]);
-    }
+bool TakesFasterStarts(const Target& target) {
+  return target.kind == TargetKind::kGpu && GpuProfileOf(target.sm).start_margin > 0;
+}
+
+size_t FasterStart(const KernelWork& work, std::span<const Sketch> sketches, const Target& target) {
+  if (sketches.empty()) return 0;
+  std::optional<double> first = ExpectedAtStart(work, sketches[0], target);
+  if (!first) return 0;
+  size_t best = 0;
+  double least = *first - std::log(GpuProfileOf(target.sm).start_margin);
+  for (size_t s = 1; s < sketches.size(); ++s) {
+    std::optional<double> expected = ExpectedAtStart(work, sketches[s], target);
+    if (!expected || *expected >= least) continue;
+    least = *expected;
+    best = s;
   }
-  if (!best || !first || *first - least < std::log(margin)) return std::nullopt;
   return best;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <optional>
+#include <cstddef>
 #include <span>
 
 #include "schedule/sketches/parts/sketch.h"
@@ -12,10 +12,13 @@ namespace tcc {
 // function whose sizes are all known. Error: a formula that cannot be compiled.
 StatusOr<double> ExpectedLnSeconds(const Function& scheduled, const Target& target);
 
-// Returns the sketch, of any variant, whose start the prior expects to be the fastest. nullopt: the
-// first sketch of the first variant is, or it takes less than GpuSizes::start_margin times as long;
-// the target's device has no such margin, since its prior was never held against measurements.
-std::optional<Sketch> FasterStart(const KernelWork& work, const Target& target,
-                                  std::span<const SketchRule> rules);
+// Returns whether kernels of the target get the start that FasterStart names. Where the prior of
+// the device was never held against measurements they do not.
+bool TakesFasterStarts(const Target& target);
+
+// Returns the index of the sketch whose start the prior expects to be the fastest; 0 if the first
+// one takes less than GpuSizes::start_margin times as long, or does not run. Each sketch is for its
+// variant of `work`.
+size_t FasterStart(const KernelWork& work, std::span<const Sketch> sketches, const Target& target);
 
 }  // namespace tcc

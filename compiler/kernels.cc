@@ -209,13 +209,16 @@ void TakeDefaultVariant(KernelStages& kernel) {
 
 // Returns false where no start is expected to be faster than choice 0.
 StatusOr<bool> TryExpected(KernelStages& kernel, const CompileOptions& options) {
-  std::optional<Sketch> sketch = FasterStart(kernel, options.target, RulesOf(options));
-  if (!sketch) return false;
-  kernel.tensor = kernel.variants[sketch->variant];
-  kernel.schedule = {.trace = std::move(sketch->trace),
-                     .decisions = std::move(sketch->start),
-                     .variant = sketch->variant};
-  kernel.sketch = std::move(sketch->name);
+  if (!TakesFasterStarts(options.target)) return false;
+  std::vector<Sketch> sketches = AllSketches(kernel, options.target, RulesOf(options));
+  const size_t taken = FasterStart(kernel, sketches, options.target);
+  if (taken == 0) return false;
+  Sketch& sketch = sketches[taken];
+  kernel.tensor = kernel.variants[sketch.variant];
+  kernel.schedule = {.trace = std::move(sketch.trace),
+                     .decisions = std::move(sketch.start),
+                     .variant = sketch.variant};
+  kernel.sketch = std::move(sketch.name);
   kernel.expected = true;
   Status status = ScheduleKernel(kernel, options);
   if (status.ok() || absl::IsCancelled(status)) return status.ok() ? StatusOr<bool>(true) : status;

@@ -1,6 +1,7 @@
 #include "schedule/sketches/schedule_choice.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 
 #include "ir/expr/substitute.h"
@@ -96,6 +97,21 @@ std::vector<Sketch> OtherSchedules(const Function& fn, const Target& target,
   others.insert(others.end(), sketches.begin() + 1, sketches.end());
   others.push_back(FirstSketch(fn, target, rules.last(1)));
   return others;
+}
+
+std::vector<Sketch> AllSketches(const KernelWork& work, const Target& target,
+                                std::span<const SketchRule> rules) {
+  std::vector<size_t> order(work.variants.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_partition(order, [&](size_t v) { return v == work.first_variant; });
+  std::vector<Sketch> sketches;
+  for (size_t variant : order) {
+    for (Sketch& sketch : GenerateSketches(work.variants[variant], target, rules)) {
+      sketch.variant = variant;
+      sketches.push_back(std::move(sketch));
+    }
+  }
+  return sketches;
 }
 
 }  // namespace tcc

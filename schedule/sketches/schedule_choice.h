@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "schedule/sketches/parts/sketch.h"
+#include "schedule/space/workload.h"
 
 namespace tcc {
 
@@ -17,5 +18,9 @@ namespace tcc {
 inline constexpr size_t kSmallerPoints = 3;
 std::vector<Sketch> OtherSchedules(const Function& fn, const Target& target,
                                    std::span<const SketchRule> rules);
+
+// Returns the sketches of all variants, those of the first variant in front.
+std::vector<Sketch> AllSketches(const KernelWork& work, const Target& target,
+                                std::span<const SketchRule> rules);
 
 }  // namespace tcc

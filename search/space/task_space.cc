@@ -1,9 +1,12 @@
 #include "search/space/task_space.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 #include <utility>
 
+#include "autodiff_features/faster_start.h"
+#include "schedule/sketches/schedule_choice.h"
 #include "schedule/space/limits.h"
 #include "support/check.h"
 
@@ -13,16 +16,10 @@ TaskSpace::TaskSpace(const Workload& workload, const Target& target,
                      std::span<const SketchRule> rules)
     : workload_(&workload), target_(target) {
   if (rules.empty()) rules = SketchRules(target);
-  std::vector<size_t> order(workload.variants.size());
-  for (size_t v = 0; v < order.size(); ++v) order[v] = v;
-  std::ranges::stable_partition(order, [&](size_t v) { return v == workload.first_variant; });
   std::set<std::pair<std::string, std::string>> seen;  // variants may be equal
-  for (size_t variant : order) {
-    for (Sketch& sketch : GenerateSketches(workload.variants[variant], target, rules)) {
-      sketch.variant = variant;
-      if (!seen.emplace(workload.variant_keys[variant], Print(sketch.trace)).second) continue;
-      Add(std::move(sketch));
-    }
+  for (Sketch& sketch : AllSketches(workload, target, rules)) {
+    if (!seen.emplace(workload.variant_keys[sketch.variant], Print(sketch.trace)).second) continue;
+    Add(std::move(sketch));
   }
 }
 
@@ -59,6 +56,17 @@ std::optional<SearchPoint> TaskSpace::Start(size_t sketch) {
   const SearchSpace* points = Points(sketch);
   if (!points) return std::nullopt;
   return SearchPoint{sketch, points->ToPoint(sketches_[sketch].sketch.start)};
+}
+
+std::vector<size_t> TaskSpace::ByDefault() const {
+  std::vector<Sketch> sketches;
+  for (const Entry& entry : sketches_) sketches.push_back(entry.sketch);
+  std::vector<size_t> order(sketches.size());
+  std::iota(order.begin(), order.end(), 0);
+  if (!TakesFasterStarts(target_)) return order;
+  const auto faster = static_cast<ptrdiff_t>(FasterStart(*workload_, sketches, target_));
+  std::rotate(order.begin(), order.begin() + faster, order.begin() + faster + 1);
+  return order;
 }
 
 Candidate TaskSpace::ToCandidate(const SearchPoint& point) {

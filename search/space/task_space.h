@@ -24,7 +24,8 @@ struct SearchPoint {
 
 // The sketches of all variants of a task as one space. The sketches of the variant that is
 // scheduled without a search come first, and first of all the sketch that is compiled without a
-// search. A sketch is instantiated on first use. One thread at a time.
+// search where FasterStart names no other. A sketch is instantiated on first use. One thread at a
+// time.
 class TaskSpace {
  public:
   // `rules` replace the target's own; empty: the target's own.
@@ -43,6 +44,9 @@ class TaskSpace {
   const SymbolicProgram* Program(size_t sketch);
   // Returns the start of the sketch; nullopt if it has no points.
   std::optional<SearchPoint> Start(size_t sketch);
+  // Returns the sketches in the order in which a compilation tries their starts: first the one of
+  // FasterStart.
+  std::vector<size_t> ByDefault() const;
   Candidate ToCandidate(const SearchPoint& point);
 
   // Returns the point of a recorded schedule. nullopt: its sketch no longer exists, or the sketch's

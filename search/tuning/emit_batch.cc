@@ -54,7 +54,9 @@ class EmittedTask {
   Status BuildReference() {
     Status problem;
     std::optional<Emitted> faulty;
-    for (size_t s = 0, tried = 0; s < space_.size() && tried < kMaxStartsTried; ++s) {
+    size_t tried = 0;
+    for (size_t s : space_.ByDefault()) {
+      if (tried == kMaxStartsTried) break;
       std::optional<SearchPoint> point = space_.Start(s);
       if (!point) continue;
       ++tried;

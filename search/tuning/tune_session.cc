@@ -99,7 +99,8 @@ void TuneSession::MakeTuner(TaskState& task, const TaskTunerOptions& options) {
 // Builds starts up to the first one without a fault.
 void TuneSession::BuildStarts(TaskState& task) {
   TaskSpace& space = task.tuner->space();
-  for (size_t s = 0; s < space.size() && task.starts.size() < kMaxStartsTried; ++s) {
+  for (size_t s : space.ByDefault()) {
+    if (task.starts.size() == kMaxStartsTried) return;
     std::optional<SearchPoint> point = space.Start(s);
     if (!point) continue;
     task.starts.push_back(StartOf(task, s, *point));
@@ -158,7 +159,8 @@ Status TuneSession::MeasureConstructed(TaskState& task) {
   Status first;
   std::vector<Start> faulty;
   size_t tried = 0;
-  for (size_t s = 0; s < task.tuner->space().size() && tried < kMaxStartsTried; ++s) {
+  for (size_t s : task.tuner->space().ByDefault()) {
+    if (tried == kMaxStartsTried) break;
     std::optional<SearchPoint> point = task.tuner->space().Start(s);
     if (!point) continue;
     ++tried;

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "ir/text/printer.h"
+#include "schedule/sketches/schedule_choice.h"
 #include "schedule/space/runnable_schedule.h"
 #include "support/device_profile.h"
 #include "tests/programs/product_function.h"
@@ -43,26 +44,24 @@ TEST_CASE("the first start is replaced where another one is expected to be faste
   Target target = FindTarget("sm_90a").value();
   const double margin = GpuProfileOf(target.sm).start_margin;
   for (const Function& fn : SomeFunctions()) {
-    double first = LnSecondsAtStart(fn, FirstSketch(fn, target), target);
-    double least = first;
-    for (const Sketch& sketch : GenerateSketches(fn, target)) {
+    std::vector<Sketch> sketches = GenerateSketches(fn, target);
+    double first = LnSecondsAtStart(fn, sketches[0], target), least = first;
+    for (const Sketch& sketch : sketches) {
       least = std::min(least, LnSecondsAtStart(fn, sketch, target));
     }
-    std::optional<Sketch> faster = FasterStart(WorkOf(fn), target, SketchRules(target));
+    size_t taken = FasterStart(WorkOf(fn), sketches, target);
     INFO(Print(fn) << "\nfirst " << first << ", least " << least);
-    REQUIRE(faster.has_value() == (first - least >= std::log(margin)));
-    if (faster) CHECK(LnSecondsAtStart(fn, *faster, target) == least);
+    REQUIRE((taken != 0) == (first - least > std::log(margin)));
+    if (taken != 0) CHECK(LnSecondsAtStart(fn, sketches[taken], target) == least);
   }
 }
 
 TEST_CASE("the first start stays where no device confirmed the prior",
           "[autodiff_features][faster_start]") {
   for (const char* name : {"sm_75", "sm_86", "x86-64-v3", "reference"}) {
-    Target target = FindTarget(name).value();
-    for (const Function& fn : SomeFunctions()) {
-      CHECK_FALSE(FasterStart(WorkOf(fn), target, SketchRules(target)).has_value());
-    }
+    CHECK_FALSE(TakesFasterStarts(FindTarget(name).value()));
   }
+  CHECK(TakesFasterStarts(FindTarget("sm_90a").value()));
 }
 
 TEST_CASE("a faster start may be one of another variant", "[autodiff_features][faster_start]") {
@@ -70,10 +69,10 @@ TEST_CASE("a faster start may be one of another variant", "[autodiff_features][f
   KernelWork work = WorkOf(MatmulFunction(256, 256, 1024));
   // As if a variant had nothing left to sum up.
   work.variants.push_back(MatmulFunction(256, 256, 1));
-  std::optional<Sketch> faster = FasterStart(work, target, SketchRules(target));
-  REQUIRE(faster.has_value());
-  CHECK(faster->variant == 1);
+  std::vector<Sketch> sketches = AllSketches(work, target, SketchRules(target));
+  CHECK(sketches[FasterStart(work, sketches, target)].variant == 1);
   work.first_variant = 1;
-  faster = FasterStart(work, target, SketchRules(target));
-  CHECK((!faster || faster->variant == 1));
+  sketches = AllSketches(work, target, SketchRules(target));
+  CHECK(sketches[0].variant == 1);
+  CHECK(sketches[FasterStart(work, sketches, target)].variant == 1);
 }
