@@ -64,9 +64,9 @@ grep -q "compiles for .*\b$target\b" "$work/doctor.json" && nvrtc=1
 # Steps after the first, and the seconds that each would like; they get shares of what is left.
 plan() {
   if [ -n "$nvrtc" ]; then
-    echo calibrate:10 batches:40 sample:200 tune:155 torch:30 peers:60
+    echo calibrate:10 batches:60 sample:150 tune:155 torch:60 peers:60
   else
-    echo calibrate:10 batches:395 torch:30 peers:60
+    echo calibrate:10 batches:365 torch:60 peers:60
   fi
 }
 
