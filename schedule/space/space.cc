@@ -129,9 +129,10 @@ std::vector<bool> SearchSpace::AreLegal(std::span<const Point> points) const {
   PointTable excess = ExcessOf(points);
   std::vector<bool> legal(points.size());
   for (size_t p = 0; p < points.size(); ++p) {
-    legal[p] = AreAllowed(points[p]);
+    bool holds = AreAllowed(points[p]);
     // Not `> 0`: NaN is not known to hold.
-    for (size_t c = 0; c < constraints_.size(); ++c) legal[p] = legal[p] && excess.at(c, p) <= 0;
+    for (size_t c = 0; c < constraints_.size() && holds; ++c) holds = excess.at(c, p) <= 0;
+    legal[p] = holds;
   }
   return legal;
 }

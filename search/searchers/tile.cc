@@ -1,7 +1,9 @@
+#include <absl/container/flat_hash_set.h>
+
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
-#include <set>
 #include <tuple>
 #include <utility>
 
@@ -63,29 +65,25 @@ class Ladder {
   }
 
  private:
-  // Returns the legal ones of the points with what is expected of them, and keeps those too.
-  std::vector<ExpectedPoint> Expect(std::vector<Point> points) {
+  // Returns the expected ln seconds of each point, NaN if it is not legal or nothing is known, and
+  // keeps all others.
+  std::vector<double> Expect(const std::vector<Point>& points) {
+    std::vector<double> ln_seconds(points.size(), std::numeric_limits<double>::quiet_NaN());
     std::vector<bool> legal = points_.AreLegal(points);
-    size_t kept = 0;
+    std::vector<Point> kept;
+    std::vector<size_t> places;
     for (size_t p = 0; p < points.size(); ++p) {
       if (!legal[p]) continue;
-      if (kept != p) points[kept] = std::move(points[p]);
-      ++kept;
+      kept.push_back(points[p]);
+      places.push_back(p);
     }
-    points.resize(kept);
-    std::vector<ExpectedPoint> known = Ranked(std::move(points));
-    std::erase_if(known, [](const ExpectedPoint& one) { return std::isnan(one.ln_seconds); });
-    found_.insert(found_.end(), known.begin(), known.end());
-    return known;
-  }
-
-  std::vector<ExpectedPoint> Ranked(std::vector<Point> points) {
-    std::vector<Prediction> expected = estimator_.RankAtFirst(sketch_, points);
-    std::vector<ExpectedPoint> ranked;
-    for (size_t p = 0; p < points.size(); ++p) {
-      ranked.push_back({expected[p].ln_seconds, std::move(points[p])});
+    std::vector<Prediction> expected = estimator_.RankAtFirst(sketch_, kept);
+    for (size_t k = 0; k < kept.size(); ++k) {
+      if (std::isnan(expected[k].ln_seconds)) continue;
+      ln_seconds[places[k]] = expected[k].ln_seconds;
+      found_.push_back({expected[k].ln_seconds, std::move(kept[k])});
     }
-    return ranked;
+    return ln_seconds;
   }
 
   void List() {
@@ -125,36 +123,46 @@ class Ladder {
 
   void Grow() {
     std::vector<Point> roots = {start_, Smallest()};
-    std::set<Point> seen(roots.begin(), roots.end());
+    seen_.insert(roots.begin(), roots.end());
     Expect(roots);
     // Roots grow even where they are not legal: a larger tile may be.
-    std::vector<Tile> stack = Sized(Ranked(std::move(roots)));
+    std::vector<double> ln_seconds;
+    for (const Prediction& expected : estimator_.RankAtFirst(sketch_, roots)) {
+      ln_seconds.push_back(expected.ln_seconds);
+    }
+    std::vector<Tile> stack = Sized(std::move(roots), ln_seconds);
     for (size_t grown = 0; grown < kMaxGrown && !stack.empty();) {
       size_t count = std::min(together_, stack.size());
       std::vector<Tile> grow(std::make_move_iterator(stack.end() - static_cast<long>(count)),
                              std::make_move_iterator(stack.end()));
       stack.resize(stack.size() - count);
       grown += count;
-      for (Tile& next : LargerThan(grow, seen)) stack.push_back(std::move(next));
+      for (Tile& next : LargerThan(grow)) stack.push_back(std::move(next));
     }
   }
 
   // Returns the legal tiles, none of them seen before, that are one size a rung larger than one of
   // these; the one last that saves most seconds per byte.
-  std::vector<Tile> LargerThan(const std::vector<Tile>& tiles, std::set<Point>& seen) {
+  std::vector<Tile> LargerThan(const std::vector<Tile>& tiles) {
     std::vector<Point> larger;
-    std::map<Point, const Tile*> grown_from;
+    std::vector<const Tile*> grown_from;
     for (size_t t = tiles.size(); t-- > 0;) {
-      for (Point& next : LargerThan(tiles[t].point)) {
-        if (!seen.insert(next).second) continue;
-        grown_from.emplace(next, &tiles[t]);
-        larger.push_back(std::move(next));
-      }
+      AddLarger(tiles[t].point, larger);
+      grown_from.resize(larger.size(), &tiles[t]);
     }
-    std::vector<Tile> next = Sized(Expect(std::move(larger)));
-    for (Tile& tile : next) {
-      const Tile& from = *grown_from.at(tile.point);
-      tile.saved = (from.seconds - tile.seconds) / std::max(tile.bytes - from.bytes, 1.0);
+    std::vector<double> expected = Expect(larger);
+    size_t kept = 0;
+    for (size_t p = 0; p < larger.size(); ++p) {
+      if (std::isnan(expected[p])) continue;
+      if (kept != p) larger[kept] = std::move(larger[p]);
+      grown_from[kept] = grown_from[p];
+      expected[kept++] = expected[p];
+    }
+    larger.resize(kept);
+    std::vector<Tile> next = Sized(std::move(larger), expected);
+    for (size_t i = 0; i < next.size(); ++i) {
+      const Tile& from = *grown_from[i];
+      next[i].saved = (from.seconds - next[i].seconds) / std::max(next[i].bytes - from.bytes, 1.0);
     }
     std::ranges::sort(next, [](const Tile& a, const Tile& b) {
       return std::tie(a.saved, a.point) < std::tie(b.saved, b.point);
@@ -162,29 +170,26 @@ class Ladder {
     return next;
   }
 
-  std::vector<Tile> Sized(const std::vector<ExpectedPoint>& expected) {
-    std::vector<Point> points;
-    for (const ExpectedPoint& one : expected) points.push_back(one.point);
+  // Adds the points with one size a rung larger that were not seen before.
+  void AddLarger(Point point, std::vector<Point>& larger) {
+    for (size_t s = 0; s < point.size(); ++s) {
+      auto next = std::ranges::upper_bound(rungs_[s], point[s]);
+      if (next == rungs_[s].end()) continue;
+      int64_t size = std::exchange(point[s], *next);
+      if (seen_.insert(point).second) larger.push_back(point);
+      point[s] = size;
+    }
+  }
+
+  std::vector<Tile> Sized(std::vector<Point> points, const std::vector<double>& ln_seconds) {
     std::vector<double> bytes = estimator_.TileBytes(sketch_, points);
     std::vector<Tile> tiles;
     for (size_t p = 0; p < points.size(); ++p) {
       tiles.push_back({.point = std::move(points[p]),
-                       .seconds = std::exp(expected[p].ln_seconds),
+                       .seconds = std::exp(ln_seconds[p]),
                        .bytes = bytes.empty() ? 0 : bytes[p]});
     }
     return tiles;
-  }
-
-  // The points with one size a rung larger.
-  std::vector<Point> LargerThan(const Point& point) const {
-    std::vector<Point> larger;
-    for (size_t s = 0; s < point.size(); ++s) {
-      auto next = std::ranges::upper_bound(rungs_[s], point[s]);
-      if (next == rungs_[s].end()) continue;
-      larger.push_back(point);
-      larger.back()[s] = *next;
-    }
-    return larger;
   }
 
   const SearchSpace& points_;
@@ -193,6 +198,7 @@ class Ladder {
   Point start_;
   Rungs rungs_;
   size_t together_;  // tiles that grow at a time
+  absl::flat_hash_set<Point> seen_;
   std::vector<ExpectedPoint> found_;
 };
 
@@ -206,10 +212,11 @@ std::vector<ExpectedPoint> ClimbLadder(TaskSpace& space, TaskEstimator& estimato
                                        size_t most) {
   if (!space.Points(sketch) || !estimator.Formulas(sketch)) return {};
   std::vector<ExpectedPoint> found = Ladder(space, estimator, sketch).Climb();
-  std::ranges::sort(found, [](const ExpectedPoint& a, const ExpectedPoint& b) {
+  auto last = found.begin() + static_cast<ptrdiff_t>(std::min(most, found.size()));
+  std::ranges::partial_sort(found, last, [](const ExpectedPoint& a, const ExpectedPoint& b) {
     return std::tie(a.ln_seconds, a.point) < std::tie(b.ln_seconds, b.point);
   });
-  if (found.size() > most) found.resize(most);
+  found.erase(last, found.end());
   return found;
 }
 
