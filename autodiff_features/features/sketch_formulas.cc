@@ -148,7 +148,8 @@ SketchFormulas::Parts SketchFormulas::PartsOnCpu(const SymbolicProgram& program,
 SketchFormulas::Parts SketchFormulas::PartsOnGpu(const SymbolicProgram& program,
                                                  const Target& target, const GpuProfile& profile,
                                                  const RunSettings& settings) {
-  std::vector<LaunchWork> launches = LaunchesOf(program.fn, target);
+  std::vector<LaunchWork> launches = program.resources ? LaunchesOf(program.fn, *program.resources)
+                                                       : LaunchesOf(program.fn, target);
   Parts parts;
   GpuConstants gpu = ConstantsOf(profile);
   std::vector<LaunchPrior> priors;

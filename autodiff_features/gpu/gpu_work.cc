@@ -322,8 +322,11 @@ class LaunchCounter {
 }  // namespace
 
 std::vector<LaunchWork> LaunchesOf(const Function& fn, const Target& target) {
+  return LaunchesOf(fn, ResourcesOf(fn, target));
+}
+
+std::vector<LaunchWork> LaunchesOf(const Function& fn, std::span<const NestResources> resources) {
   std::vector<NestSites> nests = SitesOf(fn);
-  std::vector<NestResources> resources = ResourcesOf(fn, target);
   std::vector<LaunchWork> launches;
   for (size_t n = 0; n < nests.size(); ++n) {
     if (nests[n].runs_when_linked) continue;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -47,8 +48,9 @@ struct LaunchWork {
   std::vector<std::string> without_box = {};  // accesses without a box, as "mm of A"
 };
 
-// Counts every launch of `fn` (kScheduled, sizes free or known) that runs with the kernel, in
-// order.
+// Count every launch of `fn` (kScheduled, sizes free or known) that runs with the kernel, in order.
+// `resources` are ResourcesOf the function.
 std::vector<LaunchWork> LaunchesOf(const Function& fn, const Target& target);
+std::vector<LaunchWork> LaunchesOf(const Function& fn, std::span<const NestResources> resources);
 
 }  // namespace tcc

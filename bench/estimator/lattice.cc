@@ -66,7 +66,8 @@ Sketch WithValues(Sketch sketch, const Values& values) {
   for (size_t s = 0; s < values.size(); ++s) {
     sketch.trace.sizes[s].domain = {.kind = DomainKind::kChoice, .numbers = values[s]};
   }
-  sketch.program = nullptr;  // that of the sizes before
+  sketch.program = nullptr;  // these are of the sizes before
+  sketch.limited = nullptr;
   return sketch;
 }
 

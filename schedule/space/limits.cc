@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 
 #include "ir/analysis/accesses.h"
 #include "ir/expr/evaluate.h"
@@ -316,12 +317,10 @@ Constraints AlignmentOf(const Function& fn) {
   return constraints;
 }
 
-}  // namespace
-
-Constraints LimitsOf(const Function& fn, const Target& target, const Decisions& start) {
-  if (target.kind == TargetKind::kReference) return {};
+Constraints LimitsOf(const Function& fn, std::span<const NestResources> resources,
+                     const Target& target, const Decisions& start) {
   Limits limits(fn, start);
-  for (const NestResources& nest : ResourcesOf(fn, target)) {
+  for (const NestResources& nest : resources) {
     if (target.kind == TargetKind::kGpu) AddGpuLimits(nest, target, limits);
     if (target.kind == TargetKind::kCpu) {
       limits.Cap(nest.registers, target.vector_registers,
@@ -346,8 +345,17 @@ Constraints LimitsOf(const Function& fn, const Target& target, const Decisions& 
   return std::move(limits).Take();
 }
 
+}  // namespace
+
+Constraints LimitsOf(const Function& fn, const Target& target, const Decisions& start) {
+  if (target.kind == TargetKind::kReference) return {};
+  return LimitsOf(fn, ResourcesOf(fn, target), target, start);
+}
+
 SymbolicProgram WithLimits(SymbolicProgram program, const Target& target, const Decisions& start) {
-  Constraints limits = LimitsOf(program.fn, target, start);
+  if (target.kind == TargetKind::kReference) return program;
+  program.resources = ResourcesOf(program.fn, target);
+  Constraints limits = LimitsOf(program.fn, *program.resources, target, start);
   program.constraints.insert(program.constraints.end(), limits.begin(), limits.end());
   return program;
 }

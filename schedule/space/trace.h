@@ -1,10 +1,12 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "schedule/space/domain.h"
+#include "schedule/space/resources.h"
 #include "schedule/steps/step.h"
 
 namespace tcc {
@@ -31,6 +33,8 @@ struct SymbolicProgram {
   Function fn;
   Constraints constraints;
   Trace trace;
+  // Of the function, as WithLimits has measured it; nullopt: no limits were added.
+  std::optional<std::vector<NestResources>> resources = {};
 };
 
 // Applies the steps one by one; sizes without a decision stay free (in fn.vars). Error: the

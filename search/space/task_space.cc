@@ -7,7 +7,6 @@
 
 #include "autodiff_features/faster_start.h"
 #include "schedule/sketches/schedule_choice.h"
-#include "schedule/space/limits.h"
 #include "support/check.h"
 
 namespace tcc {
@@ -38,18 +37,16 @@ const SearchSpace* TaskSpace::Points(size_t sketch) {
   if (!entry.instantiated) {
     entry.instantiated = true;
     const Function& fn = workload_->variants[entry.sketch.variant];
-    if (StatusOr<SymbolicProgram> program = Instantiate(fn, entry.sketch); program.ok()) {
-      entry.program = WithLimits(*std::move(program), target_, entry.sketch.start);
-      StatusOr<SearchSpace> points = SearchSpace::Create(*entry.program);
-      if (points.ok()) entry.points = *std::move(points);
-    }
-    if (!entry.points) entry.live = false;
+    StatusOr<std::shared_ptr<const LimitedProgram>> limited =
+        WithinLimits(fn, target_, entry.sketch);
+    if (limited.ok()) entry.limited = *std::move(limited);
+    if (!entry.limited) entry.live = false;
   }
-  return entry.points ? &*entry.points : nullptr;
+  return entry.limited ? &entry.limited->points : nullptr;
 }
 
 const SymbolicProgram* TaskSpace::Program(size_t sketch) {
-  return Points(sketch) ? &*sketches_[sketch].program : nullptr;
+  return Points(sketch) ? &sketches_[sketch].limited->program : nullptr;
 }
 
 std::optional<SearchPoint> TaskSpace::Start(size_t sketch) {

@@ -3,6 +3,7 @@
 #include <compare>
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -64,8 +65,7 @@ class TaskSpace {
     std::string text;  // Print of its trace
     bool live = true;
     bool instantiated = false;
-    std::optional<SymbolicProgram> program = {};
-    std::optional<SearchSpace> points = {};
+    std::shared_ptr<const LimitedProgram> limited = {};
   };
 
   void Add(Sketch sketch);

@@ -220,13 +220,35 @@ SymbolicProgram ProgramOf(const Function& fn, const Target& target, const Sketch
   return WithLimits(Instantiated(fn, sketch), target, sketch.start);
 }
 
+namespace {
+
+StatusOr<std::shared_ptr<const LimitedProgram>> Limited(SymbolicProgram program) {
+  TCC_ASSIGN_OR_RETURN(SearchSpace points, SearchSpace::Create(program));
+  return std::make_shared<const LimitedProgram>(
+      LimitedProgram{std::move(program), std::move(points)});
+}
+
+}  // namespace
+
+StatusOr<std::shared_ptr<const LimitedProgram>> WithinLimits(const Function& fn,
+                                                             const Target& target,
+                                                             const Sketch& sketch) {
+  if (sketch.limited) return sketch.limited;
+  TCC_ASSIGN_OR_RETURN(SymbolicProgram program, Instantiate(fn, sketch));
+  return Limited(WithLimits(std::move(program), target, sketch.start));
+}
+
 bool StartWithinLimits(const Function& fn, const Target& target, Sketch& sketch) {
-  StatusOr<SearchSpace> space = SearchSpace::Create(WithLimits(Instantiated(fn, sketch), target));
-  if (!space.ok()) return false;
+  StatusOr<std::shared_ptr<const LimitedProgram>> limited =
+      Limited(WithLimits(Instantiated(fn, sketch), target));
+  if (!limited.ok()) return false;
+  const SearchSpace& space = (*limited)->points;
   Random random(0);
-  std::optional<Point> point = space->Repair(space->ToPoint(sketch.start), random);
-  if (point) sketch.start = space->ToDecisions(*point);
-  return point.has_value();
+  std::optional<Point> point = space.Repair(space.ToPoint(sketch.start), random);
+  if (!point) return false;
+  sketch.start = space.ToDecisions(*point);
+  sketch.limited = *std::move(limited);
+  return true;
 }
 
 Sketch FirstSketch(const Function& fn, const Target& target) {

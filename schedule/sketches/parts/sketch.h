@@ -10,10 +10,16 @@
 
 #include "schedule/analysis/loop_tree.h"
 #include "schedule/sketches/parts/shared_log.h"
-#include "schedule/space/trace.h"
+#include "schedule/space/space.h"
 #include "support/target.h"
 
 namespace tcc {
+
+// A program with the limits of its target, and its points.
+struct LimitedProgram {
+  SymbolicProgram program;
+  SearchSpace points;
+};
 
 // One way to run a task: a trace for one of its variants whose sizes are free, and an initial
 // point: a value for every size, chosen from extents and the target alone. A search point is a
@@ -25,6 +31,9 @@ struct Sketch {
   Decisions start;
   // The function after the steps, and what they require; null: Instantiate has to make it.
   std::shared_ptr<const SymbolicProgram> program = {};
+  // Where StartWithinLimits looked for the start, and the same as with the limits at that start:
+  // they are wider only for a start beyond them. null: WithinLimits has to make it.
+  std::shared_ptr<const LimitedProgram> limited = {};
 };
 
 // Returns the program of a sketch of `fn`, without the limits of a target. Error: Instantiate's; a
@@ -106,6 +115,11 @@ Sketch FirstSketch(const Function& fn, const Target& target);
 // Returns the program of a sketch of `fn` with the limits of the target, in which a search looks
 // for points. The initial point is one of them.
 SymbolicProgram ProgramOf(const Function& fn, const Target& target, const Sketch& sketch);
+
+// Returns ProgramOf's program and its points. Error: Instantiate's; SearchSpace::Create's.
+StatusOr<std::shared_ptr<const LimitedProgram>> WithinLimits(const Function& fn,
+                                                             const Target& target,
+                                                             const Sketch& sketch);
 
 // Moves a sketch's initial point to a nearby one that breaks no constraint and no limit of the
 // target. Returns false, with the sketch unchanged, if none is found.
