@@ -42,7 +42,7 @@ class PointTable {
 // The value is also NaN where Evaluate returns nullopt. Common subexpressions are computed once.
 class BatchEvaluator {
  public:
-  explicit BatchEvaluator(FormulaProgram program) : program_(std::move(program)) {}
+  explicit BatchEvaluator(FormulaProgram program);
   // Compiles the expressions. Errors: CompileFormulas'. `bounds`, like BoundsOf's, must hold at
   // every point that will be evaluated.
   static StatusOr<BatchEvaluator> Compile(std::span<const Expr> exprs, std::span<const Var> vars,
@@ -58,10 +58,14 @@ class BatchEvaluator {
   size_t instructions() const { return program_.instructions.size(); }
 
  private:
-  void EvaluateBlock(const PointTable& points, size_t first, size_t count, std::span<double> values,
-                     PointTable& results) const;
+  void EvaluateBlock(const PointTable& points, size_t first, size_t count, size_t width,
+                     std::span<double> values, PointTable& results) const;
 
   FormulaProgram program_;
+  // The place of each value. An instruction's value takes one that no later instruction needs, so
+  // that places stay in the nearest cache.
+  std::vector<uint32_t> places_;
+  uint32_t place_count_ = 0;
 };
 
 }  // namespace tcc

@@ -88,8 +88,9 @@ struct FormulaProgram {
 StatusOr<FormulaProgram> CompileFormulas(std::span<const Expr> exprs, std::span<const Var> vars,
                                          const Bounds& bounds = {});
 
-// Writes the exact values of `step` at `count` points; the operands lie in `a`, `b` and `c`.
+// Writes the exact values of `step` at `count` points; the operands lie in `a`, `b` and `c`, the
+// result in none of them.
 void ApplyExactly(const FormulaProgram::Instruction& step, const double* a, const double* b,
-                  const double* c, double* result, size_t count);
+                  const double* c, double* __restrict result, size_t count);
 
 }  // namespace tcc
