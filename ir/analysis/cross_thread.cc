@@ -1,5 +1,7 @@
 #include "ir/analysis/cross_thread.h"
 
+#include <algorithm>
+
 #include "ir/expr/visitor.h"
 #include "support/target.h"
 
@@ -36,6 +38,9 @@ std::optional<CrossThreadReduction> MatchCrossThread(const For& nest) {
     loops.push_back(loop);
     body = &loop->body;
   }
+  bool has_thread = std::ranges::any_of(
+      loops, [](const For* loop) { return loop->for_kind == ForKind::kThreadIdxX; });
+  if (!has_thread) return std::nullopt;
   found.block = body->as<Block>();
   found.reduce = found.block ? found.block->body.as<Reduce>() : nullptr;
   if (!found.reduce) return std::nullopt;

@@ -64,25 +64,26 @@ class PrivateDimensions {
   }
 
   void Look(const Block& block) {
+    std::vector<Access> accesses = ReadsOf(block);
+    for (const Access& write : WritesOf(block)) accesses.push_back(write);
+    std::erase_if(accesses, [&](const Access& one) { return !(one.buffer == buffer_.var); });
+    if (accesses.empty()) return;
     Substitution bindings, known;
     for (const IterVar& iter : block.iters) {
       bindings.emplace(iter.var, iter.binding);
       if (IsConstant(iter.domain, 1)) known.emplace(iter.var, Expr(0));
     }
-    for (const std::vector<Access>& accesses : {ReadsOf(block), WritesOf(block)}) {
-      for (const Access& access : accesses) {
-        for (size_t d = 0; d < access.indices.size() && access.buffer == buffer_.var; ++d) {
-          NoteThread(d, Substitute(access.indices[d], bindings));
-          NotePlace(d, Simplify(Substitute(access.indices[d], known)));
-        }
+    for (const Access& access : accesses) {
+      for (size_t d = 0; d < access.indices.size(); ++d) {
+        NoteThread(dimensions_[d], d, access.indices[d], bindings);
+        NotePlace(dimensions_[d], access.indices[d], known);
       }
     }
   }
 
-  void NoteThread(size_t d, const Expr& index) {
-    Dimension& dimension = dimensions_[d];
+  void NoteThread(Dimension& dimension, size_t d, const Expr& index, const Substitution& bindings) {
     if (!dimension.at_thread) return;
-    Expr cell = index;
+    Expr cell = Substitute(index, bindings);
     if (!buffer_.window.origin.empty()) cell = cell - buffer_.window.origin[d];
     cell = Simplify(cell);
     auto thread = threads_.find(cell.get());
@@ -93,11 +94,10 @@ class PrivateDimensions {
 
   // Notes an access at a constant. An iteration variable with a single value is replaced by 0 even
   // before sizes are known; then the thread that it is bound to no longer occurs in the index.
-  void NotePlace(size_t d, const Expr& index) {
-    Dimension& dimension = dimensions_[d];
-    std::optional<int64_t> place = AsConstant(index);
-    dimension.at_place =
-        dimension.at_place && place && (!dimension.place || dimension.place == place);
+  void NotePlace(Dimension& dimension, const Expr& index, const Substitution& known) {
+    if (!dimension.at_place) return;
+    std::optional<int64_t> place = AsConstant(Simplify(Substitute(index, known)));
+    dimension.at_place = place && (!dimension.place || dimension.place == place);
     if (dimension.at_place) dimension.place = place;
   }
 

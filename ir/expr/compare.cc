@@ -137,6 +137,9 @@ class Comparer {
 }  // namespace
 
 bool Equal(const Expr& a, const Expr& b) {
+  // Most pairs need no comparer.
+  if (a.same_as(b)) return true;
+  if (a && b && a->hash != b->hash) return false;
   return Comparer(false).Same(a, b);
 }
 bool Equal(const Stmt& a, const Stmt& b) {

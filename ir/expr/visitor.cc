@@ -7,8 +7,9 @@ namespace tcc {
 namespace {
 
 // A walker that passes each Expr of a field to `on_expr`.
+template <typename F>
 struct FieldWalker {
-  const std::function<void(const Expr&)>& on_expr;
+  const F& on_expr;
 
   void operator()(const Expr& expr) const {
     if (expr) on_expr(expr);
@@ -43,6 +44,13 @@ struct ChildWalker {
   void operator()(const T&) const {}
 };
 
+template <typename F>
+void WalkChildren(const Expr& expr, const F& f) {
+  VisitExpr(expr, [&](const auto& node) {
+    std::apply([&](const auto&... field) { (FieldWalker<F>{f}(field), ...); }, node.Fields());
+  });
+}
+
 // The set of visited addresses. Small sets need no heap memory, which suffices for most
 // expressions.
 class SeenNodes {
@@ -73,6 +81,28 @@ class SeenNodes {
   std::unordered_set<const ExprNode*> more_;
 };
 
+void PreOrder(const Expr& expr, const std::function<void(const Expr&)>& f, SeenNodes& seen) {
+  if (expr->IsShared() && !seen.Insert(expr.get())) return;
+  f(expr);
+  WalkChildren(expr, [&](const Expr& child) { PreOrder(child, f, seen); });
+}
+
+bool Contains(const Expr& expr, const std::function<bool(const Expr&)>& test, SeenNodes& seen) {
+  if (expr->IsShared() && !seen.Insert(expr.get())) return false;
+  bool found = test(expr);
+  if (found) return true;
+  WalkChildren(expr, [&](const Expr& child) { found = found || Contains(child, test, seen); });
+  return found;
+}
+
+bool UsesVar(const Expr& expr, const Var& var, SeenNodes& seen) {
+  if (expr.kind() == ExprKind::kVarNode) return expr.same_as(var);
+  if (expr->IsShared() && !seen.Insert(expr.get())) return false;
+  bool found = false;
+  WalkChildren(expr, [&](const Expr& child) { found = found || UsesVar(child, var, seen); });
+  return found;
+}
+
 // Returns whether a result may be needed again and costs more than memoizing it. The result of a
 // variable is always kept: if it becomes another variable, that must be the same everywhere.
 bool IsWorthKeeping(const Expr& expr) {
@@ -84,9 +114,7 @@ bool IsWorthKeeping(const Expr& expr) {
 }  // namespace
 
 void ForEachChild(const Expr& expr, const std::function<void(const Expr&)>& f) {
-  VisitExpr(expr, [&](const auto& node) {
-    std::apply([&](const auto&... field) { (FieldWalker{f}(field), ...); }, node.Fields());
-  });
+  WalkChildren(expr, f);
 }
 
 void ForEachExpr(const Stmt& stmt, const std::function<void(const Expr&)>& f) {
@@ -100,17 +128,8 @@ void ForEachChild(const Stmt& stmt, const std::function<void(const Stmt&)>& f) {
 }
 
 void PreOrder(const Expr& expr, const std::function<void(const Expr&)>& f) {
-  // A lambda that captures two references needs no heap memory.
-  struct Walk {
-    const std::function<void(const Expr&)>& f;
-    SeenNodes seen;
-  } walk{f, {}};
-  std::function<void(const Expr&)> visit = [&walk, &visit](const Expr& e) {
-    if (e->IsShared() && !walk.seen.Insert(e.get())) return;
-    walk.f(e);
-    ForEachChild(e, visit);
-  };
-  visit(expr);
+  SeenNodes seen;
+  PreOrder(expr, f, seen);
 }
 
 void PreOrder(const Stmt& stmt, const std::function<void(const Stmt&)>& f) {
@@ -126,9 +145,8 @@ void PreOrderExprs(const Stmt& stmt, const std::function<void(const Expr&)>& f) 
 }
 
 bool Contains(const Expr& expr, const std::function<bool(const Expr&)>& test) {
-  bool found = false;
-  PreOrder(expr, [&](const Expr& e) { found = found || test(e); });
-  return found;
+  SeenNodes seen;
+  return Contains(expr, test, seen);
 }
 
 bool Contains(const Stmt& stmt, const std::function<bool(const Stmt&)>& test) {
@@ -138,18 +156,8 @@ bool Contains(const Stmt& stmt, const std::function<bool(const Stmt&)>& test) {
 }
 
 bool UsesVar(const Expr& expr, const Var& var) {
-  struct Search {
-    const Var& var;
-    SeenNodes seen;
-    bool found = false;
-  } search{var, {}};
-  std::function<void(const Expr&)> visit = [&search, &visit](const Expr& e) {
-    search.found = search.found || e.same_as(search.var);
-    if (search.found || e.kind() == ExprKind::kVarNode) return;
-    if (!e->IsShared() || search.seen.Insert(e.get())) ForEachChild(e, visit);
-  };
-  visit(expr);
-  return search.found;
+  SeenNodes seen;
+  return UsesVar(expr, var, seen);
 }
 
 bool UsesVar(const Stmt& stmt, const Var& var) {
@@ -174,12 +182,32 @@ Expr Mutator::Mutate(const Expr& expr) {
   if (!IsWorthKeeping(expr)) {
     return VisitExpr(expr, [&](const auto& node) { return Rewrite(node); });
   }
-  auto found = memo_.find(expr.get());
-  if (found != memo_.end()) return found->second.second;
+  if (const Expr* known = memo_.Find(expr.get())) return *known;
   Expr result = VisitExpr(expr, [&](const auto& node) { return Rewrite(node); });
-  // The memo keeps the key expression alive, since a freed node's address could be reused.
-  memo_.emplace(expr.get(), std::pair(expr, result));
+  memo_.Add(expr, result);
   return result;
+}
+
+const Expr* Mutator::Memo::Find(const ExprNode* node) const {
+  for (size_t i = 0; i < few_count_; ++i) {
+    if (few_[i].first.get() == node) return &few_[i].second;
+  }
+  if (more_.empty()) return nullptr;
+  auto found = more_.find(node);
+  return found == more_.end() ? nullptr : &found->second.second;
+}
+
+void Mutator::Memo::Add(const Expr& expr, const Expr& result) {
+  if (few_count_ < few_.size()) {
+    few_[few_count_++] = {expr, result};
+  } else {
+    more_.emplace(expr.get(), std::pair(expr, result));
+  }
+}
+
+void Mutator::Memo::Clear() {
+  while (few_count_ > 0) few_[--few_count_] = {};
+  more_.clear();
 }
 
 Stmt Mutator::Mutate(const Stmt& stmt) {
@@ -222,8 +250,10 @@ namespace {
 
 class BottomUp final : public Mutator {
  public:
-  BottomUp(std::function<Expr(const Expr&)> after_expr, std::function<Stmt(const Stmt&)> after_stmt)
-      : after_expr_(std::move(after_expr)), after_stmt_(std::move(after_stmt)) {}
+  // Both functions outlive it.
+  BottomUp(const std::function<Expr(const Expr&)>& after_expr,
+           const std::function<Stmt(const Stmt&)>& after_stmt)
+      : after_expr_(after_expr), after_stmt_(after_stmt) {}
 
  private:
 #define TCC_AFTER(node) \
@@ -235,8 +265,8 @@ class BottomUp final : public Mutator {
   TCC_STMT_KINDS(TCC_AFTER)
 #undef TCC_AFTER
 
-  std::function<Expr(const Expr&)> after_expr_;
-  std::function<Stmt(const Stmt&)> after_stmt_;
+  const std::function<Expr(const Expr&)>& after_expr_;
+  const std::function<Stmt(const Stmt&)>& after_stmt_;
 };
 
 double WrittenSize(const Expr& expr, std::unordered_map<const ExprNode*, double>& known) {
@@ -277,7 +307,8 @@ std::vector<Expr> ConjunctsOf(const Expr& condition) {
 }
 
 Expr RewriteBottomUp(const Expr& expr, const std::function<Expr(const Expr&)>& after) {
-  return BottomUp(after, [](const Stmt& stmt) { return stmt; }).Mutate(expr);
+  const std::function<Stmt(const Stmt&)> same = [](const Stmt& stmt) { return stmt; };
+  return BottomUp(after, same).Mutate(expr);
 }
 
 Stmt RewriteBottomUp(const Stmt& stmt, const std::function<Stmt(const Stmt&)>& after_stmt,
@@ -286,7 +317,7 @@ Stmt RewriteBottomUp(const Stmt& stmt, const std::function<Stmt(const Stmt&)>& a
 }
 
 Stmt RewriteExprs(const Stmt& stmt, const std::function<Expr(const Expr&)>& after) {
-  return BottomUp(after, [](const Stmt& s) { return s; }).Mutate(stmt);
+  return RewriteBottomUp(stmt, [](const Stmt& s) { return s; }, after);
 }
 
 }  // namespace tcc

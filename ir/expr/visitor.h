@@ -2,6 +2,7 @@
 
 #include <absl/container/flat_hash_map.h>
 
+#include <array>
 #include <functional>
 #include <unordered_set>
 
@@ -96,12 +97,25 @@ class Mutator {
 
   // Clears the memo. Overrides whose result depends on the context (e.g. the enclosing loop) call
   // this when the context changes.
-  void ForgetRewritten() { memo_.clear(); }
+  void ForgetRewritten() { memo_.Clear(); }
 
  private:
   friend class FieldMutator;
 
-  absl::flat_hash_map<const ExprNode*, std::pair<Expr, Expr>> memo_;
+  // The results of expressions. The first few need no heap memory. The expressions are kept alive,
+  // since a freed node's address could be reused.
+  class Memo {
+   public:
+    const Expr* Find(const ExprNode* node) const;
+    void Add(const Expr& expr, const Expr& result);
+    void Clear();
+
+   private:
+    size_t few_count_ = 0;
+    std::array<std::pair<Expr, Expr>, 8> few_;
+    absl::flat_hash_map<const ExprNode*, std::pair<Expr, Expr>> more_;
+  };
+  Memo memo_;
 };
 
 // Returns whether the expression reads memory by a Load.

@@ -33,6 +33,7 @@ class BoundsFinder {
     if (const auto* imm = expr.as<IntImm>()) return Interval::Point(imm->value);
     if (const auto* var = expr.as<VarNode>()) return OfVar(*var);
     if (!IsIndexOrBool(expr.dtype())) return TypeBounds(expr.dtype());
+    if (!expr->IsShared()) return VisitExpr(expr, [&](const auto& node) { return Visit(node); });
     auto found = memo_.find(expr.get());
     if (found != memo_.end()) return found->second;
     Interval result = VisitExpr(expr, [&](const auto& node) { return Visit(node); });
@@ -120,7 +121,7 @@ class BoundsFinder {
   }
 
   const Bounds& bounds_;
-  // The keys live as long as the root expression; the temporary of Ne never becomes a key.
+  // Of shared nodes, which live as long as the root expression; the temporary of Ne is none.
   std::unordered_map<const ExprNode*, Interval> memo_;
 };
 

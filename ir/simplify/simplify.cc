@@ -42,6 +42,7 @@ Expr Simplify(const Expr& expr, const Bounds& bounds) {
   // Terms are ordered by the first occurrence of their variables. Dropping a term may change that
   // order, so the result is simplified again until its order is the one it was made with. Each
   // round settles at least one more variable.
+  if (expr.as<IntImm>()) return expr;
   Expr result = expr;
   std::vector<const ExprNode*> order = Occurring(expr);
   for (size_t round = 0; round <= order.size(); ++round) {

@@ -39,7 +39,9 @@ FusedVars SplitVar(const Var& var, const Expr& inner_extent, std::vector<Expr>& 
     if (Equal(expr, mod)) return vars.inner;
     return expr;
   };
-  for (Expr& expr : exprs) expr = RewriteBottomUp(expr, part);
+  for (Expr& expr : exprs) {
+    if (UsesVar(expr, var)) expr = RewriteBottomUp(expr, part);
+  }
   return vars;
 }
 
