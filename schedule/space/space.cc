@@ -63,9 +63,10 @@ StatusOr<SearchSpace> SearchSpace::Create(const SymbolicProgram& program) {
   space.values_ = std::move(values);
   space.constraints_ = program.constraints;
   for (const Expr& expr : exprs) {
-    std::vector<uint32_t>& used = space.sizes_of_.emplace_back();
+    std::vector<uint32_t>& sizes = space.sizes_of_.emplace_back();
+    std::vector<Var> used = VarsOf(expr);
     for (uint32_t v = 0; v < vars.size(); ++v) {
-      if (UsesVar(expr, vars[v])) used.push_back(v);
+      if (std::ranges::find(used, vars[v]) != used.end()) sizes.push_back(v);
     }
   }
   return space;
@@ -126,15 +127,20 @@ bool SearchSpace::AreAllowed(const Point& point) const {
 }
 
 std::vector<bool> SearchSpace::AreLegal(std::span<const Point> points) const {
-  PointTable excess = ExcessOf(points);
-  std::vector<bool> legal(points.size());
-  for (size_t p = 0; p < points.size(); ++p) {
-    bool holds = AreAllowed(points[p]);
-    // Not `> 0`: NaN is not known to hold.
-    for (size_t c = 0; c < constraints_.size() && holds; ++c) holds = excess.at(c, p) <= 0;
-    legal[p] = holds;
-  }
+  std::vector<bool> legal = HoldAt(points);
+  for (size_t p = 0; p < points.size(); ++p) legal[p] = legal[p] && AreAllowed(points[p]);
   return legal;
+}
+
+std::vector<bool> SearchSpace::HoldAt(std::span<const Point> points) const {
+  PointTable excess = ExcessOf(points);
+  std::vector<uint8_t> hold(points.size(), 1);
+  for (size_t c = 0; c < constraints_.size(); ++c) {
+    std::span<const double> column = excess.column(c);
+    // Not `> 0`: NaN is not known to hold.
+    for (size_t p = 0; p < points.size(); ++p) hold[p] &= column[p] <= 0 ? 1 : 0;
+  }
+  return {hold.begin(), hold.end()};
 }
 
 bool SearchSpace::IsLegal(const Point& point) const {

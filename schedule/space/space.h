@@ -43,6 +43,8 @@ class SearchSpace {
 
   bool IsLegal(const Point& point) const;
   std::vector<bool> AreLegal(std::span<const Point> points) const;
+  // Returns whether all constraints hold at points of allowed values.
+  std::vector<bool> HoldAt(std::span<const Point> points) const;
 
   // Moves sizes of broken constraints, one at a time, until all constraints hold. Returns nullopt
   // if that takes more than a bounded number of moves. A legal point stays as it is.

@@ -1,4 +1,5 @@
 #include <absl/container/flat_hash_set.h>
+#include <absl/numeric/int128.h>
 
 #include <algorithm>
 #include <cmath>
@@ -69,7 +70,7 @@ class Ladder {
   // keeps all others.
   std::vector<double> Expect(const std::vector<Point>& points) {
     std::vector<double> ln_seconds(points.size(), std::numeric_limits<double>::quiet_NaN());
-    std::vector<bool> legal = points_.AreLegal(points);
+    std::vector<bool> legal = points_.HoldAt(points);
     std::vector<Point> kept;
     std::vector<size_t> places;
     for (size_t p = 0; p < points.size(); ++p) {
@@ -123,7 +124,7 @@ class Ladder {
 
   void Grow() {
     std::vector<Point> roots = {start_, Smallest()};
-    seen_.insert(roots.begin(), roots.end());
+    for (const Point& root : roots) seen_.insert(KeyOf(root));
     Expect(roots);
     // Roots grow even where they are not legal: a larger tile may be.
     std::vector<double> ln_seconds;
@@ -170,14 +171,27 @@ class Ladder {
     return next;
   }
 
+  // The number of a point of the ladder, by the places of its sizes among their rungs.
+  using Key = absl::uint128;
+  Key KeyOf(const Point& point) const {
+    Key key = 0;
+    for (size_t s = point.size(); s-- > 0;) {
+      key = key * rungs_[s].size() +
+            (std::ranges::lower_bound(rungs_[s], point[s]) - rungs_[s].begin());
+    }
+    return key;
+  }
+
   // Adds the points with one size a rung larger that were not seen before.
-  void AddLarger(Point point, std::vector<Point>& larger) {
+  void AddLarger(const Point& point, std::vector<Point>& larger) {
+    Key key = KeyOf(point), stride = 1;
     for (size_t s = 0; s < point.size(); ++s) {
       auto next = std::ranges::upper_bound(rungs_[s], point[s]);
-      if (next == rungs_[s].end()) continue;
-      int64_t size = std::exchange(point[s], *next);
-      if (seen_.insert(point).second) larger.push_back(point);
-      point[s] = size;
+      if (next != rungs_[s].end() && seen_.insert(key + stride).second) {
+        larger.push_back(point);
+        larger.back()[s] = *next;
+      }
+      stride *= rungs_[s].size();
     }
   }
 
@@ -198,7 +212,7 @@ class Ladder {
   Point start_;
   Rungs rungs_;
   size_t together_;  // tiles that grow at a time
-  absl::flat_hash_set<Point> seen_;
+  absl::flat_hash_set<Key> seen_;
   std::vector<ExpectedPoint> found_;
 };
 
