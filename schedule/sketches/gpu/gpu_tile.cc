@@ -30,6 +30,9 @@
 namespace tcc {
 namespace {
 
+// The most turns of an axis that a search gives a step.
+constexpr int64_t kMaxTurns = 64;
+
 // A loop to be tiled, with its extent, or the largest extent if that is free.
 struct TiledLoop {
   LoopRef loop;
@@ -112,7 +115,30 @@ class ThreadTiled {
       SplitSpatial(t_.spatial[s], start[s], is_wide);
     }
     for (auto& level : s_) std::ranges::reverse(level);
-    for (const TiledLoop& loop : t_.reduce) SplitReduce(loop);
+    std::vector<StepTerms> terms = ChooseStep();
+    for (size_t r = 0; r < terms.size(); ++r) SplitReduce(t_.reduce[r], terms[r]);
+  }
+
+  // How much of a reduce axis a step takes where the search starts: `turns` of `inner` terms.
+  struct StepTerms {
+    int64_t turns = 1, inner = 1;
+  };
+
+  // Takes kReductionStep terms of the last axis. Where it has fewer, whole axes outside it join in
+  // until there are as many: a convolution of few channels takes a row of its window.
+  std::vector<StepTerms> ChooseStep() const {
+    std::vector<StepTerms> step(t_.reduce.size());
+    int64_t terms = 1;
+    for (size_t r = step.size(); r-- > 0 && terms < kReductionStep;) {
+      const int64_t extent = t_.reduce[r].extent;
+      const bool first = terms == 1;
+      if (first) step[r].inner = std::clamp<int64_t>(extent, 1, kUnrolledTerms);
+      const int64_t most = first ? kReductionStep / kUnrolledTerms : kMaxTurns;
+      step[r].turns = std::clamp<int64_t>(extent / step[r].inner, 1, most);
+      terms *= step[r].inner * step[r].turns;
+      if (step[r].inner * step[r].turns < extent) break;
+    }
+    return step;
   }
 
   void SplitSpatial(const TiledLoop& axis, const ThreadLevels& start, bool is_wide) {
@@ -128,15 +154,11 @@ class ThreadTiled {
     SplitLevels(loop, sizes, axis.loop == t_.spatial.front().loop && s_[2].empty() ? 2 : 0, s_);
   }
 
-  void SplitReduce(const TiledLoop& axis) {
+  void SplitReduce(const TiledLoop& axis, const StepTerms& start) {
     const auto& [loop, extent] = axis;
-    bool last = loop == t_.reduce.back().loop;
-    int64_t inner = last ? std::clamp<int64_t>(extent, 1, kUnrolledTerms) : 1;
-    int64_t steps =
-        last ? std::clamp<int64_t>(extent / inner, 1, kReductionStep / kUnrolledTerms) : 1;
     std::array<Expr, 3> sizes = {
-        Expr(), state_.Size(LevelKey(loop, 1), std::min<int64_t>(extent, 64), {}, steps),
-        state_.Size(LevelKey(loop, 2), std::min<int64_t>(extent, 8), {}, inner)};
+        Expr(), state_.Size(LevelKey(loop, 1), std::min(extent, kMaxTurns), {}, start.turns),
+        state_.Size(LevelKey(loop, 2), std::min<int64_t>(extent, 8), {}, start.inner)};
     SplitLevels(loop, sizes, 0, r_);
   }
 
