@@ -107,7 +107,7 @@ class ThreadTiled {
   void SplitAxes() {
     std::vector<int64_t> extents;
     for (const TiledLoop& axis : t_.spatial) extents.push_back(axis.extent);
-    std::vector<ThreadLevels> start = ChooseThreadTile(extents, target_);
+    std::vector<ThreadLevels> start = ChooseThreadTile(extents, !t_.part.empty(), target_);
     int wide = 0;
     for (size_t s = extents.size(); s-- > 0;) {
       bool is_wide = extents[s] >= 4 && wide < 2;

@@ -62,13 +62,27 @@ std::vector<Tile> WithAxis(const std::vector<Tile>& tiles, int64_t extent, int64
   return best;
 }
 
+// Returns how many times as long a tile takes for want of thread blocks: a multiprocessor without
+// one waits.
+double WaitingOf(const Tile& rows, const ThreadLevels& columns, std::span<const int64_t> extents,
+                 const Target& target) {
+  int64_t blocks =
+      CeilDivision(std::max<int64_t>(extents.back(), 1), columns.threads * columns.inner);
+  for (size_t axis = 0; axis + 1 < extents.size(); ++axis) {
+    const ThreadLevels& level = rows.levels[axis];
+    blocks *= CeilDivision(std::max<int64_t>(extents[axis], 1), level.threads * level.inner);
+  }
+  return std::max(1.0, static_cast<double>(target.multiprocessors) * Inverse(blocks));
+}
+
 }  // namespace
 
 int64_t BusyBlocks(const Target& target) {
   return kBusyBlocks * target.multiprocessors;
 }
 
-std::vector<ThreadLevels> ChooseThreadTile(std::span<const int64_t> extents, const Target& target) {
+std::vector<ThreadLevels> ChooseThreadTile(std::span<const int64_t> extents, bool in_parts,
+                                           const Target& target) {
   if (extents.empty()) return {};
   int64_t busy = BusyBlocks(target) * kResultsOfTile;
   int64_t columns = std::max<int64_t>(extents.back(), 1);
@@ -91,6 +105,7 @@ std::vector<ThreadLevels> ChooseThreadTile(std::span<const int64_t> extents, con
       for (const Tile& rows : tiles) {
         if (rows.padding == 0) continue;
         double cost = CostOf(rows, last, padding);
+        if (!in_parts) cost *= WaitingOf(rows, last, extents, target);
         if (!best.empty() && cost >= least) continue;
         least = cost;
         best = rows.levels;
