@@ -121,7 +121,7 @@ class BoundsFinder {
   }
 
   const Bounds& bounds_;
-  // Of shared nodes, which live as long as the root expression; the temporary of Ne is none.
+  // Ranges of shared nodes, which live as long as the root expression; the temporary of Ne is none.
   std::unordered_map<const ExprNode*, Interval> memo_;
 };
 

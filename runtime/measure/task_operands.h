@@ -49,7 +49,7 @@ Status KeepResults(std::span<TaskOperand> operands, size_t set, const OperandByt
 // are: prepared operands depend on them, and moving the inputs moves every product of a sum.
 void PerturbInput(const TaskOperand& operand, size_t set, double epsilon, std::span<uint8_t> bytes);
 
-// Learns how sensitive the outputs are from those of the reference on perturbed inputs.
+// Learns how sensitive the outputs are: the reference has run on perturbed inputs.
 void NoteSensitivities(std::span<TaskOperand> operands, size_t set, double epsilon,
                        const OperandBytes& bytes_of);
 

@@ -19,7 +19,7 @@ inline constexpr size_t kSmallerPoints = 3;
 std::vector<Sketch> OtherSchedules(const Function& fn, const Target& target,
                                    std::span<const SketchRule> rules);
 
-// Returns the sketches of all variants, those of the first variant in front.
+// Returns the sketches of all variants, the first variant's in front.
 std::vector<Sketch> AllSketches(const KernelWork& work, const Target& target,
                                 std::span<const SketchRule> rules);
 

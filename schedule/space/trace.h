@@ -33,7 +33,7 @@ struct SymbolicProgram {
   Function fn;
   Constraints constraints;
   Trace trace;
-  // Of the function, as WithLimits has measured it; nullopt: no limits were added.
+  // The needs of the function, as WithLimits found them; nullopt: no limits were added.
   std::optional<std::vector<NestResources>> resources = {};
 };
 

@@ -11,7 +11,7 @@
 
 namespace tcc {
 
-// Threads that work beside their owner on what it adds.
+// Threads that do their owner's jobs beside it.
 class BuildAhead {
  public:
   explicit BuildAhead(int threads) : most_(threads) {}

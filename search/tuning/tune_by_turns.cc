@@ -159,7 +159,7 @@ class Batches {
   size_t under_way_ = 0;  // the candidates that all of them may have
 };
 
-// While a task's batch is measured, those of others are proposed and built: no proposal lacks an
+// While a task's batch is measured, batches of others are proposed and built: no proposal lacks an
 // observation of its own task.
 Status TuneWithOverlap(TuneSession& session, size_t count) {
   Batches batches(session, count);

@@ -252,7 +252,7 @@ Status TuneSession::Note(const TaskBatch& batch) {
   return database_.BeginBuild(batch.task->row, in_flight);
 }
 
-// Returns a filter that holds what it needs of the task, which goes on beside the building.
+// Returns a filter with its own copy of the task's keys, which change beside the building.
 BuildFilter TuneSession::FilterOf(const TaskState& task) const {
   std::set<std::string> keys;
   for (const auto& [key, measurement] : task.lowered) keys.insert(key);

@@ -107,7 +107,7 @@ class TuneSession {
   // touched while it is proposed. `under_way` is as for Affordable. A settled task is done, and its
   // batch is not being proposed.
   TaskBatch BeginPropose(TaskState& task, size_t count, size_t under_way);
-  // Waits for the proposals and begins to build them, behind those of earlier batches. An exhausted
+  // Waits for the proposals and begins to build them, behind earlier batches. An exhausted
   // task has none and is done.
   Status BeginBuild(TaskBatch& batch);
   // Waits for a candidate, in their order.

@@ -67,7 +67,7 @@ TEST_CASE("the first start stays where no device confirmed the prior",
 TEST_CASE("a faster start may be one of another variant", "[autodiff_features][faster_start]") {
   Target target = FindTarget("sm_90a").value();
   KernelWork work = WorkOf(MatmulFunction(256, 256, 1024));
-  // As if a variant had nothing left to sum up.
+  // A variant that has nothing left to sum up.
   work.variants.push_back(MatmulFunction(256, 256, 1));
   std::vector<Sketch> sketches = AllSketches(work, target, SketchRules(target));
   CHECK(sketches[FasterStart(work, sketches, target)].variant == 1);

@@ -30,7 +30,7 @@ class Told {
     names_.insert(name);
     changed_.notify_all();
   }
-  // Returns whether so many different names were told; one that takes a minute is told never.
+  // Returns whether that many different names were told; one that takes a minute is told never.
   bool Wait(size_t names) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, std::chrono::minutes(1), [&] { return names_.size() >= names; });
