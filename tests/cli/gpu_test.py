@@ -138,7 +138,9 @@ class Gpu(GpuTest):
         # 10 x 10 x 4 sums a thread.
         path = traces / "conv1_relu.trace"
         trace = path.read_text().splitlines()
-        for tile, value in {"h.2": 1, "h.4": 10, "w.2": 1, "w.4": 10, "c.2": 1}.items():
+        sizes = {"h.2": 1, "h.4": 10, "w.2": 1, "w.4": 10, "o.2": 1, "o.4": 4, "c.1": 1, "c.2": 1,
+                 "kw.1": 1}
+        for tile, value in sizes.items():
             name = f"set conv1.{tile} "
             self.assertTrue(any(line.startswith(name) for line in trace), tile)
             trace = [f"{name}{value}" if line.startswith(name) else line for line in trace]
