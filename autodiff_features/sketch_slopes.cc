@@ -38,6 +38,7 @@ StatusOr<SketchSlopes> SketchSlopes::Create(const SketchFormulas& formulas,
   TCC_ASSIGN_OR_RETURN(FormulaProgram program, CompileFormulas(exprs, sizes.vars, sizes.bounds));
   SketchSlopes slopes{Tape(std::move(program))};
   slopes.sizes_ = sizes.vars.size();
+  slopes.kind_ = formulas.kind();
   slopes.feature_columns_ = features;
   slopes.excess_columns_ = excess;
   return slopes;
@@ -48,11 +49,12 @@ PointTable SketchSlopes::CostSeeds(const PointTable& values, const LearnedModel*
   PointTable seeds(values.columns(), values.points());
   std::vector<KernelFeatures> kernels(values.points());
   for (size_t p = 0; p < values.points(); ++p) {
+    kernels[p].kind = kind_;
     kernels[p].ln_prior = values.at(feature_columns_, p);
     ln_seconds.push_back(kernels[p].ln_prior);
     seeds.at(feature_columns_, p) = 1;
   }
-  if (!model || model->members.empty() || feature_columns_ == 0) return seeds;
+  if (!model || model->members.empty()) return seeds;
   std::vector<const KernelFeatures*> pointers;
   for (size_t p = 0; p < values.points(); ++p) {
     for (size_t r = 0; r < feature_columns_; ++r) kernels[p].rows.push_back(values.at(r, p));
@@ -66,10 +68,10 @@ PointTable SketchSlopes::CostSeeds(const PointTable& values, const LearnedModel*
     ln_seconds[p] = (model->on_prior ? ln_seconds[p] : model->ln_mean) + corrections[p];
     if (!model->on_prior) seeds.at(feature_columns_, p) = 0;
     size_t first = batch.first[p], nests = batch.first[p + 1] - first;
-    std::vector<double> rows =
-        RowSlopes(model->scale, kernels[p],
-                  std::span(slopes.inputs).subspan(first * kFeatures, nests * kFeatures),
-                  std::span(slopes.shares).subspan(first, nests));
+    size_t width = kernels[p].width();
+    std::vector<double> rows = RowSlopes(
+        model->scale, kernels[p], std::span(slopes.inputs).subspan(first * width, nests * width),
+        std::span(slopes.shares).subspan(first, nests));
     for (size_t r = 0; r < rows.size(); ++r) seeds.at(r, p) = rows[r];
   }
   return seeds;

@@ -40,6 +40,7 @@ class SketchSlopes {
                        std::vector<double>& ln_seconds) const;
   PointTable PenaltySeeds(const PointTable& values, std::vector<double>& penalty) const;
 
+  FeatureKind kind_ = FeatureKind::kNest;
   size_t sizes_ = 0;
   size_t feature_columns_ = 0;  // followed by one for ln seconds, then the constraints
   size_t excess_columns_ = 0;

@@ -1,13 +1,18 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <iterator>
 #include <span>
 #include <string_view>
 
 namespace tcc {
 
-// The feature table: enumerator, name, unit, definition of the rows of a nest, in the order in
-// which a model reads them. A new feature takes a row here and a formula in nest_features.cc.
+// The feature tables: enumerator, name, unit, definition of each row, in the order in which a model
+// reads them. The last row is the prior's seconds. A new feature takes a row here and a formula in
+// nest_features.cc or launch_features.cc.
+
+// The rows of a nest on a CPU.
 // `main` is the leaf block with the most instances, reductions before others.
 #define TCC_NEST_FEATURES(X)                                                               \
   X(kUseful, "useful", "instances", "leaf instances that exist")                           \
@@ -64,13 +69,47 @@ namespace tcc {
   X(kOverheadSeconds, "overhead_seconds", "seconds", "the prior's, of starting threads")   \
   X(kSeconds, "seconds", "seconds", "the prior's, of all together")
 
+// The rows of a launch on a GPU. An instruction is one of a warp; spills are left out.
+#define TCC_LAUNCH_FEATURES(X)                                                                  \
+  X(kBlocks, "blocks", "blocks", "of the grid")                                                 \
+  X(kThreads, "threads", "threads", "of a block")                                               \
+  X(kResident, "resident", "blocks", "that a multiprocessor runs at a time")                    \
+  X(kRounds, "rounds", "blocks", "of the busiest multiprocessor")                               \
+  X(kWaves, "waves", "waves", "of the blocks that are resident at a time")                      \
+  X(kTailShare, "tail_share", "ratio", "rounds in which multiprocessors idle by all rounds")    \
+  X(kInstructions, "instructions", "instructions", "of a block")                                \
+  X(kFma, "fma", "instructions", "multiply-adds of a block")                                    \
+  X(kMma, "mma", "multiply-adds", "of a block on tensor cores")                                 \
+  X(kSpecial, "special", "instructions", "exponentials, reciprocals, roots of a block")         \
+  X(kPasses, "passes", "passes", "of a block through shared memory and L1")                     \
+  X(kSectors, "sectors", "sectors", "of a block that come from L2 or go there")                 \
+  X(kMemoryBytes, "memory_bytes", "bytes", "different ones that the launch touches")            \
+  X(kConstantBytes, "constant_bytes", "bytes", "of them weights")                               \
+  X(kSteps, "steps", "steps", "in which a block fills shared memory")                           \
+  X(kAhead, "ahead", "steps", "that copies are under way ahead")                                \
+  X(kRegisters, "registers", "registers", "of a thread")                                        \
+  X(kRegisterShare, "register_share", "ratio", "registers of a block by a multiprocessor's")    \
+  X(kSharedBytes, "shared_bytes", "bytes", "of shared memory of a block")                       \
+  X(kSharedShare, "shared_share", "ratio", "shared memory of a block by a multiprocessor's")    \
+  X(kCode, "code", "instructions", "of the machine code")                                       \
+  X(kFmaShare, "fma_share", "ratio", "multiply-adds by all instructions")                       \
+  X(kIssueSeconds, "issue_seconds", "seconds", "the prior's, of instructions")                  \
+  X(kPassSeconds, "pass_seconds", "seconds", "the prior's, of shared memory and L1")            \
+  X(kL2Seconds, "l2_seconds", "seconds", "the prior's, of what L2 gives and takes")             \
+  X(kMemorySeconds, "memory_seconds", "seconds", "the prior's, of what memory gives and takes") \
+  X(kLatencySeconds, "latency_seconds", "seconds", "the prior's, of warps that wait")           \
+  X(kSeconds, "seconds", "seconds", "the prior's, of all together")
+
 // The version of the formulas, which rises when one gives other values: models record it.
 inline constexpr int kFeatureVersion = 2;
 
 enum class Feature : size_t {
-#define TCC_NEST_FEATURE(feature, name, unit, definition) feature,
-  TCC_NEST_FEATURES(TCC_NEST_FEATURE)
-#undef TCC_NEST_FEATURE
+#define TCC_FEATURE(feature, name, unit, definition) feature,
+  TCC_NEST_FEATURES(TCC_FEATURE)
+};
+enum class LaunchFeature : size_t {
+  TCC_LAUNCH_FEATURES(TCC_FEATURE)
+#undef TCC_FEATURE
 };
 
 struct FeatureRow {
@@ -78,13 +117,21 @@ struct FeatureRow {
   std::string_view unit;
   std::string_view definition;
 };
-// Returns a row for each feature, in order.
-std::span<const FeatureRow> FeatureRows();
+#define TCC_FEATURE(feature, name, unit, definition) FeatureRow{name, unit, definition},
+inline constexpr FeatureRow kNestRows[] = {TCC_NEST_FEATURES(TCC_FEATURE)};
+inline constexpr FeatureRow kLaunchRows[] = {TCC_LAUNCH_FEATURES(TCC_FEATURE)};
+#undef TCC_FEATURE
+// The rows of each table.
+inline constexpr size_t kNestFeatures = std::size(kNestRows);
+inline constexpr size_t kLaunchFeatures = std::size(kLaunchRows);
 
-inline constexpr size_t kFeatures = 0
-#define TCC_NEST_FEATURE(feature, name, unit, definition) +1
-    TCC_NEST_FEATURES(TCC_NEST_FEATURE)
-#undef TCC_NEST_FEATURE
-    ;
+// The table that describes a kernel: its nests on a CPU, its launches on a GPU.
+enum class FeatureKind : uint8_t { kNest, kLaunch };
+
+// Returns a row for each feature, in order.
+constexpr std::span<const FeatureRow> FeatureRows(FeatureKind kind) {
+  if (kind == FeatureKind::kLaunch) return kLaunchRows;
+  return kNestRows;
+}
 
 }  // namespace tcc

@@ -13,7 +13,7 @@ namespace {
 // Fills the rows, a function a group of the table.
 class FeatureWriter {
  public:
-  FeatureWriter(const NestWork& nest, FeatureFormulas& rows)
+  FeatureWriter(const NestWork& nest, std::vector<Expr>& rows)
       : nest_(nest), main_(nest.sites[nest.main]), rows_(rows) {}
 
   void CountWork() {
@@ -140,23 +140,15 @@ class FeatureWriter {
 
   const NestWork& nest_;
   const SiteWork& main_;
-  FeatureFormulas& rows_;
+  std::vector<Expr>& rows_;
 };
 
 }  // namespace
 
-std::span<const FeatureRow> FeatureRows() {
-  static constexpr FeatureRow kRows[] = {
-#define TCC_NEST_FEATURE(feature, name, unit, definition) {name, unit, definition},
-      TCC_NEST_FEATURES(TCC_NEST_FEATURE)
-#undef TCC_NEST_FEATURE
-  };
-  return kRows;
-}
-
-FeatureFormulas FeaturesOf(const NestWork& nest, const NestTraffic& traffic, const NestPrior& prior,
-                           const Target& target, const RunSettings& settings) {
-  FeatureFormulas rows;
+std::vector<Expr> FeaturesOf(const NestWork& nest, const NestTraffic& traffic,
+                             const NestPrior& prior, const Target& target,
+                             const RunSettings& settings) {
+  std::vector<Expr> rows(kNestFeatures);
   FeatureWriter writer(nest, rows);
   writer.CountWork();
   writer.CountOperations();

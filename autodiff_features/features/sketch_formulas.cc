@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "autodiff_features/counts/real_formulas.h"
+#include "autodiff_features/features/launch_features.h"
 #include "autodiff_features/features/nest_features.h"
 #include "autodiff_features/gpu/gpu_prior.h"
 #include "ir/expr/visitor.h"
@@ -135,7 +136,7 @@ SketchFormulas::Parts SketchFormulas::PartsOnCpu(const SymbolicProgram& program,
   for (const NestWork& nest : nests) {
     NestTraffic traffic = TrafficOf(nest, cpu, settings);
     priors.push_back(PriorOf(nest, traffic, target, cpu, settings));
-    FeatureFormulas features = FeaturesOf(nest, traffic, priors.back(), target, settings);
+    std::vector<Expr> features = FeaturesOf(nest, traffic, priors.back(), target, settings);
     parts.features.insert(parts.features.end(), features.begin(), features.end());
     parts.nests.push_back(nest.name);
   }
@@ -152,9 +153,12 @@ SketchFormulas::Parts SketchFormulas::PartsOnGpu(const SymbolicProgram& program,
                                                        : LaunchesOf(program.fn, target);
   Parts parts;
   GpuConstants gpu = ConstantsOf(profile);
+  parts.kind = FeatureKind::kLaunch;
   std::vector<LaunchPrior> priors;
   for (const LaunchWork& launch : launches) {
     priors.push_back(PriorOf(launch, gpu, settings));
+    std::vector<Expr> features = FeaturesOf(launch, priors.back(), gpu);
+    parts.features.insert(parts.features.end(), features.begin(), features.end());
     parts.nests.push_back(launch.name);
   }
   parts.prior = LnSecondsOf(priors);
@@ -170,6 +174,7 @@ StatusOr<SketchFormulas> SketchFormulas::Compile(const SymbolicProgram& program,
   TCC_ASSIGN_OR_RETURN(BatchEvaluator prior,
                        BatchEvaluator::Compile({&parts.prior, 1}, sizes.vars, sizes.bounds));
   SketchFormulas formulas(std::move(features), std::move(prior));
+  formulas.kind_ = parts.kind;
   formulas.sizes_ = program.trace.sizes;
   formulas.nests_ = std::move(parts.nests);
   formulas.counts_ = std::move(parts.counts);

@@ -35,7 +35,7 @@ SizeVars VarsOf(std::span<const FreeSize> sizes);
 Status ExpectLoopsOf(const Target& target, const Function& fn);
 
 // The features and predicted seconds of a symbolic program, as formulas over its free sizes,
-// compiled for many points at once. Programs for a GPU have the prior's seconds and no features.
+// compiled for many points at once.
 class SketchFormulas {
  public:
   // Error: ExpectLoopsOf's; `profile` is of the other kind of device; a formula that cannot be
@@ -43,13 +43,14 @@ class SketchFormulas {
   static StatusOr<SketchFormulas> Create(const SymbolicProgram& program, const Target& target,
                                          const DeviceProfile& profile, const RunSettings& settings);
 
+  FeatureKind kind() const { return kind_; }
   const std::vector<FreeSize>& sizes() const { return sizes_; }
-  // Returns the names of the nests that run with the kernel, in order.
+  // Returns the names of the nests or launches that run with the kernel, in order.
   const std::vector<std::string>& nests() const { return nests_; }
   const FormulaCounts& counts() const { return counts_; }
 
-  // Maps a column for each size to a column for each row of the feature table of each nest, nest by
-  // nest.
+  // Maps a column for each size to a column for each row of the kind's feature table of each nest,
+  // nest by nest.
   const BatchEvaluator& features() const { return features_; }
   // Maps the same points to one column: ln seconds of the whole kernel.
   const BatchEvaluator& prior() const { return prior_; }
@@ -69,6 +70,7 @@ class SketchFormulas {
  private:
   // The formulas before they are compiled.
   struct Parts {
+    FeatureKind kind = FeatureKind::kNest;
     std::vector<std::string> nests;
     FormulaCounts counts;
     std::vector<Expr> features;
@@ -84,6 +86,7 @@ class SketchFormulas {
   SketchFormulas(BatchEvaluator features, BatchEvaluator prior)
       : features_(std::move(features)), prior_(std::move(prior)) {}
 
+  FeatureKind kind_ = FeatureKind::kNest;
   std::vector<FreeSize> sizes_;
   std::vector<std::string> nests_;
   FormulaCounts counts_;

@@ -10,14 +10,26 @@ namespace {
 
 constexpr double kOfExchange = 12;
 
-// Returns the sum over the sites of what a block needs: `each` per run, in all warps.
-template <typename Each>
-Expr SumOfBlock(const LaunchWork& launch, Each each) {
-  Expr sum = Real(0);
+// Sets what a block needs: the counts of all runs in all warps.
+void CountBlock(const LaunchWork& launch, const GpuConstants& gpu, LaunchPrior& prior) {
+  auto sum = [&](Expr WarpSite::* count) {
+    Expr total = Real(0);
+    for (const WarpSite& site : launch.sites) {
+      total = Plus(total, Times(Times(site.warps, site.runs), site.*count));
+    }
+    return total;
+  };
+  prior.multiply_adds = sum(&WarpSite::multiply_adds);
+  prior.special = sum(&WarpSite::special);
+  prior.mma = sum(&WarpSite::mma);
+  prior.block_passes = sum(&WarpSite::passes);
+  prior.sectors = sum(&WarpSite::sectors);
+  Expr of_steps = Times(Times(launch.warps, launch.steps), gpu.step_instructions);
+  prior.instructions = Plus(sum(&WarpSite::instructions), of_steps);
   for (const WarpSite& site : launch.sites) {
-    sum = Plus(sum, Times(Times(site.warps, site.runs), each(site)));
+    Expr exchanges = Times(Times(site.warps, site.exchanges), Real(kOfExchange));
+    prior.instructions = Plus(prior.instructions, exchanges);
   }
-  return sum;
 }
 
 Expr RoundedUp(const Expr& value, int64_t unit) {
@@ -115,41 +127,33 @@ Expr CyclesAlone(const LaunchWork& launch, const GpuConstants& gpu) {
 
 LaunchPrior PriorOf(const LaunchWork& launch, const GpuConstants& gpu,
                     const RunSettings& settings) {
+  LaunchPrior prior;
+  CountBlock(launch, gpu, prior);
   Expr blocks = Real(launch.blocks), processors(gpu.multiprocessors);
-  Expr rounds = Real(CeilDivide(launch.blocks, processors));
   Expr resident = ResidentOf(launch, gpu);
-  Expr multiply_adds = SumOfBlock(launch, [](const WarpSite& s) { return s.multiply_adds; });
-  Expr instructions = SumOfBlock(launch, [](const WarpSite& s) { return s.instructions; });
-  instructions =
-      Plus(instructions, Times(Times(launch.warps, launch.steps), gpu.step_instructions));
-  for (const WarpSite& site : launch.sites) {
-    instructions = Plus(instructions, Times(Times(site.warps, site.exchanges), Real(kOfExchange)));
-  }
   Expr busy = Largest(
-      {Over(instructions, gpu.issued_per_cycle), Over(multiply_adds, gpu.fma_per_cycle),
-       Over(SumOfBlock(launch, [](const WarpSite& s) { return s.special; }), gpu.special_per_cycle),
-       Over(SumOfBlock(launch, [](const WarpSite& s) { return s.mma; }), gpu.mma_per_cycle)});
-  Expr passes = SumOfBlock(launch, [](const WarpSite& s) { return s.passes; });
-  Expr sectors = SumOfBlock(launch, [](const WarpSite& s) { return s.sectors; });
-  Expr l2_bytes = Times(Times(blocks, sectors), Real(kSectorBytes));
+      {Over(prior.instructions, gpu.issued_per_cycle), Over(prior.multiply_adds, gpu.fma_per_cycle),
+       Over(prior.special, gpu.special_per_cycle), Over(prior.mma, gpu.mma_per_cycle)});
+  Expr l2_bytes = Times(Times(blocks, prior.sectors), Real(kSectorBytes));
   Expr ports = Times(MinOf(blocks, Real(processors)), Times(gpu.l2_port, gpu.hertz));
 
-  LaunchPrior prior;
+  prior.rounds = Real(CeilDivide(launch.blocks, processors));
   prior.resident = Real(resident);
-  prior.issue = Over(Times(Times(rounds, busy), SpillFactor(launch, gpu)), gpu.hertz);
-  prior.passes = Over(Times(rounds, Over(passes, gpu.passes_per_cycle)), gpu.hertz);
+  prior.issue = Over(Times(Times(prior.rounds, busy), SpillFactor(launch, gpu)), gpu.hertz);
+  prior.passes =
+      Over(Times(prior.rounds, Over(prior.block_passes, gpu.passes_per_cycle)), gpu.hertz);
   prior.l2 = Over(l2_bytes, MinOf(gpu.l2_rate, ports));
   prior.memory =
       Over(MemoryBytes(launch, l2_bytes, prior.resident, gpu, settings), gpu.memory_rate);
-  Expr waves = Real(CeilDivide(launch.blocks, processors * resident));
+  prior.waves = Real(CeilDivide(launch.blocks, processors * resident));
   // The first warp finds no code in the cache.
   prior.code = CodeOf(launch, gpu);
   Expr fetched = Times(prior.code, gpu.fetch_cycles);
-  prior.latency = Over(Plus(Times(waves, CyclesAlone(launch, gpu)), fetched), gpu.hertz);
+  prior.latency = Over(Plus(Times(prior.waves, CyclesAlone(launch, gpu)), fetched), gpu.hertz);
   prior.seconds = Plus(
       Overlapped({prior.issue, prior.passes, prior.l2, prior.memory, prior.latency}, gpu.overlap),
       gpu.launch_seconds);
-  prior.fma_share = Over(multiply_adds, MaxOf(instructions, Real(1)));
+  prior.fma_share = Over(prior.multiply_adds, MaxOf(prior.instructions, Real(1)));
   return prior;
 }
 

@@ -16,9 +16,13 @@ struct LaunchPrior {
   Expr memory;   // of bytes that come from memory or go there
   Expr latency;  // of one block after the other, each as fast as a warp alone
   Expr seconds;
+  Expr rounds;
+  Expr waves;      // of the blocks that are resident at a time
   Expr resident;   // blocks that a multiprocessor runs at a time
   Expr fma_share;  // multiply-adds among all instructions
   Expr code;       // instructions of the machine code
+  // The counts of a block, over all its warps. Spills add no instructions here.
+  Expr instructions, multiply_adds, special, mma, block_passes, sectors;
 };
 
 // Returns one bound per resource:

@@ -9,12 +9,15 @@
 
 namespace tcc {
 
-// The rows of the feature table for each nest of a kernel at one point, and the prior's time.
+// The rows of the kind's feature table for each nest of a kernel at one point, and the prior's
+// time.
 struct KernelFeatures {
-  std::vector<double> rows;  // kFeatures for each nest
+  std::vector<double> rows;  // width() for each nest
   double ln_prior = 0;       // ln seconds
+  FeatureKind kind = FeatureKind::kNest;
 
-  size_t nests() const { return rows.size() / kFeatures; }
+  size_t width() const { return FeatureRows(kind).size(); }
+  size_t nests() const { return rows.size() / width(); }
 };
 std::vector<KernelFeatures> FeaturesAt(const SketchFormulas& formulas,
                                        std::span<const Point> points);
@@ -26,7 +29,8 @@ struct FeatureScale {
   std::vector<double> mean;
   std::vector<double> deviation;
 
-  static FeatureScale Of(std::span<const KernelFeatures> kernels);
+  // All kernels are of the kind.
+  static FeatureScale Of(FeatureKind kind, std::span<const KernelFeatures> kernels);
 };
 inline constexpr double kMaxDeviations = 4;
 

@@ -46,7 +46,7 @@ std::vector<LearnedModel::Prediction> LearnedModel::Predict(
 LearnedModel PriorAlone(const DeviceProfile& profile) {
   LearnedModel model;
   model.profile = profile;
-  if (!IsOfGpu(profile)) model.scale = FeatureScale::Of({});  // a file of such a model has one
+  model.scale = FeatureScale::Of(model.kind(), {});  // a file of such a model has one
   return model;
 }
 

@@ -11,10 +11,15 @@
 
 namespace tcc {
 
-// A prior with the networks that correct it. A GPU's prior has none.
+// Returns the table that describes the kernels of a device.
+inline FeatureKind FeatureKindOf(const DeviceProfile& profile) {
+  return IsOfGpu(profile) ? FeatureKind::kLaunch : FeatureKind::kNest;
+}
+
+// A prior with the networks that correct it.
 struct LearnedModel {
   DeviceProfile profile;  // the prior's constants
-  FeatureScale scale;     // empty for a GPU
+  FeatureScale scale;
   // An ensemble, trained alike from different seeds and samples; empty if the prior stands alone.
   std::vector<Mlp> members;
   bool on_prior = true;  // false: members predict by themselves, around `ln_mean`
@@ -25,6 +30,7 @@ struct LearnedModel {
     double ln_seconds = 0;
     double deviation = 0;
   };
+  FeatureKind kind() const { return FeatureKindOf(profile); }
   std::string_view target_kind() const { return IsOfGpu(profile) ? "cuda" : "cpu"; }
   std::vector<Prediction> Predict(std::span<const KernelFeatures> kernels) const;
 };

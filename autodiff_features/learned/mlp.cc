@@ -26,11 +26,21 @@ struct LayerShape {
   constexpr size_t bias() const { return offset + inputs * outputs; }
   constexpr size_t end() const { return bias() + outputs; }
 };
-constexpr LayerShape kEncoder1{kFeatures, kWidth, 0};
-constexpr LayerShape kEncoder2{kWidth, kWidth, kEncoder1.end()};
-constexpr LayerShape kHead1{kWidth, kWidth, kEncoder2.end()};
-constexpr LayerShape kHead2{kWidth, 1, kHead1.end()};
-constexpr const LayerShape* kLayers[] = {&kEncoder1, &kEncoder2, &kHead1, &kHead2};
+
+// The layers of a network for some number of features.
+struct Layers {
+  LayerShape encoder1, encoder2, head1, head2;
+
+  constexpr explicit Layers(size_t features)
+      : encoder1{features, kWidth, 0},
+        encoder2{kWidth, kWidth, encoder1.end()},
+        head1{kWidth, kWidth, encoder2.end()},
+        head2{kWidth, 1, head1.end()} {}
+};
+// Each feature has kWidth weights.
+Layers LayersOf(const std::vector<double>& parameters) {
+  return Layers((parameters.size() - Layers(0).head2.end()) / kWidth);
+}
 
 ConstMatrix WeightsOf(const std::vector<double>& parameters, const LayerShape& layer) {
   return {&parameters[layer.offset], static_cast<Eigen::Index>(layer.outputs),
@@ -66,12 +76,15 @@ struct Activations {
 
 Activations Run(const std::vector<double>& parameters, const NestBatch& batch) {
   Activations a;
+  const Layers layers = LayersOf(parameters);
+  const size_t features = layers.encoder1.inputs;
+  TCC_CHECK(batch.inputs.size() == features * batch.nests()) << batch.inputs.size();
   auto nests = static_cast<Eigen::Index>(batch.nests());
   auto kernels = static_cast<Eigen::Index>(batch.kernels());
-  a.inputs = ConstMatrix(batch.inputs.data(), static_cast<Eigen::Index>(kFeatures), nests);
-  a.encoder1 = Apply(parameters, kEncoder1, a.inputs);
+  a.inputs = ConstMatrix(batch.inputs.data(), static_cast<Eigen::Index>(features), nests);
+  a.encoder1 = Apply(parameters, layers.encoder1, a.inputs);
   a.hidden1 = Silu(a.encoder1);
-  a.encoder2 = Apply(parameters, kEncoder2, a.hidden1);
+  a.encoder2 = Apply(parameters, layers.encoder2, a.hidden1);
   a.hidden2 = Silu(a.encoder2);
   a.pooled = Matrix::Zero(kWidth, kernels);
   for (size_t k = 0; k < batch.kernels(); ++k) {
@@ -80,9 +93,9 @@ Activations Run(const std::vector<double>& parameters, const NestBatch& batch) {
           batch.shares[n] * a.hidden2.col(static_cast<Eigen::Index>(n));
     }
   }
-  a.head1 = Apply(parameters, kHead1, a.pooled);
+  a.head1 = Apply(parameters, layers.head1, a.pooled);
   a.hidden3 = Silu(a.head1);
-  a.raw = Apply(parameters, kHead2, a.hidden3).row(0);
+  a.raw = Apply(parameters, layers.head2, a.hidden3).row(0);
   return a;
 }
 
@@ -99,17 +112,17 @@ Matrix LayerBack(const std::vector<double>& parameters, const LayerShape& layer,
 
 }  // namespace
 
-size_t Mlp::ParameterCount() {
-  return kHead2.end();
+size_t Mlp::ParameterCount(size_t features) {
+  return Layers(features).head2.end();
 }
 
-Mlp Mlp::Drawn(uint64_t seed, double bound) {
+Mlp Mlp::Drawn(size_t features, uint64_t seed, double bound) {
   Random random(seed);
-  std::vector<double> parameters(ParameterCount(), 0.0);
-  for (const LayerShape* layer : kLayers) {
-    if (layer == &kHead2) continue;
-    double deviation = std::sqrt(2.0 / static_cast<double>(layer->inputs));
-    for (size_t p = layer->offset; p < layer->bias(); ++p) {
+  const Layers layers(features);
+  std::vector<double> parameters(ParameterCount(features), 0.0);
+  for (const LayerShape& layer : {layers.encoder1, layers.encoder2, layers.head1}) {
+    double deviation = std::sqrt(2.0 / static_cast<double>(layer.inputs));
+    for (size_t p = layer.offset; p < layer.bias(); ++p) {
       parameters[p] = deviation * random.Normal();
     }
   }
@@ -136,9 +149,10 @@ Mlp::Slopes Mlp::Backward(const NestBatch& batch, std::span<const double> seeds)
     raw(0, static_cast<Eigen::Index>(k)) = seeds[k] * (1 - t * t);
   }
   std::vector<double>& sums = slopes.parameters;
-  Matrix hidden3 = LayerBack(parameters_, kHead2, a.hidden3, raw, sums);
+  const Layers layers = LayersOf(parameters_);
+  Matrix hidden3 = LayerBack(parameters_, layers.head2, a.hidden3, raw, sums);
   Matrix head1 = hidden3.cwiseProduct(SiluSlope(a.head1));
-  Matrix pooled = LayerBack(parameters_, kHead1, a.pooled, head1, sums);
+  Matrix pooled = LayerBack(parameters_, layers.head1, a.pooled, head1, sums);
   Matrix hidden2(kWidth, static_cast<Eigen::Index>(batch.nests()));
   slopes.shares.resize(batch.nests());
   for (size_t k = 0; k < batch.kernels(); ++k) {
@@ -149,9 +163,9 @@ Mlp::Slopes Mlp::Backward(const NestBatch& batch, std::span<const double> seeds)
     }
   }
   Matrix encoder2 = hidden2.cwiseProduct(SiluSlope(a.encoder2));
-  Matrix hidden1 = LayerBack(parameters_, kEncoder2, a.hidden1, encoder2, sums);
+  Matrix hidden1 = LayerBack(parameters_, layers.encoder2, a.hidden1, encoder2, sums);
   Matrix encoder1 = hidden1.cwiseProduct(SiluSlope(a.encoder1));
-  Matrix inputs = LayerBack(parameters_, kEncoder1, a.inputs, encoder1, sums);
+  Matrix inputs = LayerBack(parameters_, layers.encoder1, a.inputs, encoder1, sums);
   slopes.inputs.assign(inputs.data(), inputs.data() + inputs.size());
   return slopes;
 }

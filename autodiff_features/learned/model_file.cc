@@ -25,13 +25,13 @@ std::string DigestOf(const FeatureRow& row) {
 
 std::string HeaderOf(const LearnedModel& model) {
   std::string text = fmt::format("{}\nfeatures {}\n", kMagic, kFeatureVersion);
+  for (const FeatureRow& row : FeatureRows(model.kind())) {
+    text += fmt::format("row {} {}\n", row.name, DigestOf(row));
+  }
   DeviceProfile profile = model.profile;
   if (const auto* gpu = std::get_if<GpuProfile>(&profile)) {
     text += fmt::format("{}\nsm {}\nmultiprocessors {}\n", kOfGpu, gpu->sm, gpu->multiprocessors);
   } else {
-    for (const FeatureRow& row : FeatureRows()) {
-      text += fmt::format("row {} {}\n", row.name, DigestOf(row));
-    }
     text += "target cpu\n";
   }
   for (const DeviceConstant& constant : ConstantsIn(profile)) {
@@ -93,6 +93,9 @@ class HeaderReader {
     ++next_;
     return OkStatus();
   }
+  bool Holds(std::string_view line) const {
+    return std::ranges::find(lines_, line) != lines_.end();
+  }
   bool IsAt(std::string_view line) const { return next_ < lines_.size() && lines_[next_] == line; }
   Status ExpectEnd() const {
     return next_ == lines_.size() ? OkStatus() : Error("the end of the header");
@@ -111,9 +114,8 @@ class HeaderReader {
 
 Status CheckFeatures(HeaderReader& reader, const std::string& name) {
   TCC_ASSIGN_OR_RETURN(std::string version, reader.Take("features"));
-  std::span<const FeatureRow> rows = FeatureRows();
-  if (reader.IsAt(kOfGpu)) rows = {};
-  for (const FeatureRow& row : rows) {
+  FeatureKind kind = reader.Holds(kOfGpu) ? FeatureKind::kLaunch : FeatureKind::kNest;
+  for (const FeatureRow& row : FeatureRows(kind)) {
     if (!reader.Begins("row")) {
       return InvalidInput("{}: made by another tcc: it has no feature '{}'", name, row.name);
     }
@@ -185,9 +187,6 @@ StatusOr<ModelHeader> ParseHeader(std::string_view text, const std::string& name
   header.members = static_cast<size_t>(members);
   bool prior_alone = header.model.on_prior && header.bound == 0 && members == 0;
   if (prior_alone) return header;
-  if (IsOfGpu(header.model.profile)) {
-    return InvalidInput("{}: expected a GPU's prior alone, got {} members", name, members);
-  }
   if (!(header.bound > 0)) return InvalidInput("{}: expected a bound above 0", name);
   if (!(members >= 1 && members <= kMaxMembers)) {
     return InvalidInput("{}: expected 1 to {} members, got {}", name, kMaxMembers, members);
@@ -240,8 +239,9 @@ StatusOr<LearnedModel> ParseModel(std::span<const uint8_t> bytes, const std::str
   }
   TCC_ASSIGN_OR_RETURN(ModelHeader header, ParseHeader(text.substr(0, end), name));
   std::span<const uint8_t> numbers = bytes.subspan(end + 2, bytes.size() - kHash - end - 2);
-  size_t scaled = IsOfGpu(header.model.profile) ? 0 : kFeatures;
-  size_t expected = 4 * (2 * scaled + header.members * Mlp::ParameterCount());
+  const size_t scaled = FeatureRows(header.model.kind()).size();
+  const size_t parameters = Mlp::ParameterCount(scaled);
+  size_t expected = 4 * (2 * scaled + header.members * parameters);
   if (numbers.size() != expected) {
     return InvalidInput("{}: expected {} bytes of numbers, got {}", name, expected, numbers.size());
   }
@@ -251,7 +251,7 @@ StatusOr<LearnedModel> ParseModel(std::span<const uint8_t> bytes, const std::str
   bool finite = AllFinite(model.scale.mean) && AllFinite(model.scale.deviation);
   for (double deviation : model.scale.deviation) finite = finite && deviation > 0;
   for (size_t m = 0; m < header.members; ++m) {
-    model.members.emplace_back(TakeFloats(numbers, Mlp::ParameterCount()), header.bound);
+    model.members.emplace_back(TakeFloats(numbers, parameters), header.bound);
     finite = finite && AllFinite(model.members.back().parameters());
   }
   if (!finite) return InvalidInput("{}: the cost model has numbers that are not finite", name);

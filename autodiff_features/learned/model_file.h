@@ -12,8 +12,8 @@
 //
 //   tcc-cost-model 1
 //   features VERSION
-//   row useful DIGEST           for each row of the feature table: the first digits of the SHA-256
-//                               of its unit and definition
+//   row useful DIGEST           for each row of the target's feature table: the first digits of the
+//                               SHA-256 of its unit and definition
 //   target cpu | cuda
 //   sm 90                       of a GPU, and the next line, too
 //   multiprocessors 132
@@ -21,8 +21,6 @@
 //   prior yes | mean LN_SECONDS
 //   bound 2                     0 where the prior stands alone
 //   members 5                   0 there, too
-//
-// A GPU has neither rows nor networks.
 namespace tcc {
 
 std::vector<uint8_t> ModelBytes(const LearnedModel& model);

@@ -80,10 +80,11 @@ void Centre(const LearnedModel& model, TrainingTask& task) {
 
 void AddMembers(const TrainingTask& task, const FurtherTraining& options, LearnedModel& model) {
   model.on_prior = true;
-  model.scale = FeatureScale::Of(KernelsOf(task));
+  model.scale = FeatureScale::Of(model.kind(), KernelsOf(task));
   for (double& deviation : model.scale.deviation) deviation = std::max(deviation, kMinDeviation);
   for (int m = 0; m < options.members; ++m) {
-    model.members.push_back(Mlp::Drawn(options.seed + static_cast<uint64_t>(m), kBoundOnPrior));
+    uint64_t seed = options.seed + static_cast<uint64_t>(m);
+    model.members.push_back(Mlp::Drawn(model.scale.mean.size(), seed, kBoundOnPrior));
   }
 }
 
@@ -128,13 +129,13 @@ StatusOr<LearnedModel> Train(std::span<const TrainingTask> tasks, const DevicePr
   model.profile = profile;
   model.on_prior = options.on_prior;
   model.ln_mean = options.on_prior ? 0 : sum / static_cast<double>(kernels.size());
-  model.scale = FeatureScale::Of(kernels);
+  model.scale = FeatureScale::Of(model.kind(), kernels);
   RoundToFloats(model.scale.mean);
   RoundToFloats(model.scale.deviation);
   double bound = options.on_prior ? kBoundOnPrior : kBoundAlone;
   for (int m = 0; m < options.members; ++m) {
     uint64_t seed = options.seed + static_cast<uint64_t>(m);
-    Mlp member = Mlp::Drawn(seed, bound);
+    Mlp member = Mlp::Drawn(model.scale.mean.size(), seed, bound);
     MemberTrainer trainer(usable, model, member, {.tasks = kTasksOfBatch, .seed = seed});
     size_t steps = trainer.StepsOfEpoch();
     for (int epoch = 0; epoch < options.epochs; ++epoch) {

@@ -25,6 +25,7 @@ struct FeaturesOptions {
 // A sketch of a kernel: its formulas, their values where it starts, and what they cost.
 struct SketchReport {
   std::string sketch;
+  FeatureKind kind = FeatureKind::kNest;
   FormulaCounts counts;
   size_t sizes = 0;
   size_t feature_instructions = 0;
@@ -49,6 +50,7 @@ StatusOr<SketchReport> ReportOf(const Function& fn, const Sketch& sketch, const 
                        SketchFormulas::Create(program, target, DeviceProfileOf(target),
                                               {.threads = options.threads}));
   report.extract_seconds = stopwatch.Seconds();
+  report.kind = formulas.kind();
   report.counts = formulas.counts();
   report.sizes = formulas.sizes().size();
   report.nests = formulas.nests();
@@ -99,9 +101,10 @@ void PrintRows(const SketchReport& report) {
   }
   for (size_t n = 0; n < report.nests.size(); ++n) {
     fmt::print("  nest {}\n", report.nests[n]);
-    for (size_t f = 0; f < kFeatures; ++f) {
-      const FeatureRow& row = FeatureRows()[f];
-      fmt::print("    {:<18} {:>14.6g} {}\n", row.name, report.rows[n * kFeatures + f], row.unit);
+    const std::span<const FeatureRow> rows = FeatureRows(report.kind);
+    for (size_t f = 0; f < rows.size(); ++f) {
+      fmt::print("    {:<18} {:>14.6g} {}\n", rows[f].name, report.rows[n * rows.size() + f],
+                 rows[f].unit);
     }
   }
 }
@@ -110,8 +113,8 @@ Status RunFeatures(const FeaturesOptions& given) {
   FeaturesOptions options = given;
   if (options.threads == 0) options.threads = UsableCpus();
   TCC_ASSIGN_OR_RETURN(Target target, FindTarget(options.target));
-  if (target.kind != TargetKind::kCpu) {
-    return UsageError("--target {}: expected a CPU", options.target);
+  if (target.kind == TargetKind::kReference) {
+    return UsageError("--target {}: expected a CPU or a GPU", options.target);
   }
   TCC_ASSIGN_OR_RETURN(Graph graph, BuildZoo(options.network));
   TCC_ASSIGN_OR_RETURN(KernelSet set, KernelsOf(std::move(graph), {.target = target}));
@@ -136,7 +139,8 @@ Status RunFeatures(const FeaturesOptions& given) {
 BenchAction DeclareFeatures(CLI::App& app) {
   auto options = std::make_shared<FeaturesOptions>();
   app.add_option("--network", options->network, "One of tcc zoo list")->capture_default_str();
-  app.add_option("--target", options->target, "The CPU to count for, as of tcc compile --target")
+  app.add_option("--target", options->target,
+                 "The CPU or GPU to count for, as of tcc compile --target")
       ->capture_default_str();
   app.add_option("--kernel", options->kernel, "Only kernels with this in their names, row by row");
   app.add_option("--threads", options->threads, "Threads of a run; 0: all")

@@ -9,6 +9,7 @@
 #include "autodiff_features/fit_prior.h"
 #include "autodiff_features/learned/model_file.h"
 #include "cli/command.h"
+#include "cli/cost_model/features_csv.h"
 #include "cli/cost_model/measured_file.h"
 #include "cli/cost_model/prediction_plot.h"
 #include "cli/cost_model/quality_report.h"
@@ -130,10 +131,9 @@ StatusOr<DeviceProfile> ProfileFor(const CostModelCommand& command,
   return FitProfile(trained, target, start, options);
 }
 
-// Trains networks that correct the prior; a GPU's prior has none.
+// Trains networks that correct the prior.
 StatusOr<LearnedModel> ModelOf(const CostModelCommand& command, const DeviceProfile& profile,
                                std::vector<TrainingTask> training) {
-  if (IsOfGpu(profile)) return PriorAlone(profile);
   KeepSome(static_cast<size_t>(command.most_points), training);
   TrainOptions options;
   options.seed = command.seed;
@@ -152,9 +152,6 @@ Status RunTrain(const CostModelCommand& command) {
   TCC_RETURN_IF_ERROR(CheckWritable(command.output));
   TCC_ASSIGN_OR_RETURN(std::vector<MeasuredTask> tasks, ReadTasks(command));
   TCC_ASSIGN_OR_RETURN(Target target, TargetOf(command, tasks));
-  if (target.kind == TargetKind::kGpu && command.without_prior) {
-    return UsageError("--without-prior: expected a CPU; a model of GPUs is its prior");
-  }
   TCC_ASSIGN_OR_RETURN(DeviceProfile start, StartOf(command, tasks, target));
   auto held_out = [&](const MeasuredTask& task) { return IsHeldOut(task, command.held_out); };
   StatusOr<DeviceProfile> profile = ProfileFor(command, tasks, target, start);
@@ -195,7 +192,7 @@ Status RunEval(const CostModelCommand& command) {
 
 Status RunInfo(const CostModelCommand& command) {
   TCC_ASSIGN_OR_RETURN(LearnedModel model, ReadModel(command.model));
-  size_t features = IsOfGpu(model.profile) ? 0 : kFeatures;
+  size_t features = FeatureRows(model.kind()).size();
   if (command.json) {
     nlohmann::json constants;
     for (const DeviceConstant& constant : ConstantsIn(model.profile)) {
@@ -210,7 +207,8 @@ Status RunInfo(const CostModelCommand& command) {
   }
   fmt::print("for          {}\n", model.target_kind());
   fmt::print("features     {} a nest\n", features);
-  fmt::print("members      {} of {} parameters\n", model.members.size(), Mlp::ParameterCount());
+  fmt::print("members      {} of {} parameters\n", model.members.size(),
+             Mlp::ParameterCount(features));
   fmt::print("corrects     {}\n", model.on_prior ? "the prior" : "a mean, without a prior");
   for (const DeviceConstant& constant : ConstantsIn(model.profile)) {
     fmt::print("{:<19} {:>12.6g} {}\n", constant.name, *constant.value, constant.meaning);
@@ -220,35 +218,64 @@ Status RunInfo(const CostModelCommand& command) {
 
 constexpr char kFeaturesPage[] = R"(# Features of a schedule
 
-`scripts/update_docs.sh` writes this page from the table in `autodiff_features/features/feature_table.h`. Each row is a
-number of one nest, the loops at the root of a kernel, as a formula over the free sizes of its schedule.
+`scripts/update_docs.sh` writes this page from the tables in `autodiff_features/features/feature_table.h`. Each row is
+a number of one nest, the loops at the root of a kernel, as a formula over the free sizes of its schedule.
 [cost_model.md](cost_model.md) tells what they are for.
-
-| feature | unit | what it is |
-|---|---|---|
 )";
 
-Status RunFeatures(const CostModelCommand& command) {
-  if (command.markdown) fmt::print("{}", kFeaturesPage);
-  for (const FeatureRow& row : FeatureRows()) {
-    if (command.markdown) {
+void PrintPage() {
+  fmt::print("{}", kFeaturesPage);
+  for (FeatureKind kind : {FeatureKind::kNest, FeatureKind::kLaunch}) {
+    fmt::print("\n## {}\n\n| feature | unit | what it is |\n|---|---|---|\n",
+               kind == FeatureKind::kNest ? "A nest on a CPU" : "A launch on a GPU");
+    for (const FeatureRow& row : FeatureRows(kind)) {
       fmt::print("| `{}` | {} | {} |\n", row.name, row.unit, row.definition);
-    } else {
-      fmt::print("{:<18} {:<18} {}\n", row.name, row.unit, row.definition);
     }
+  }
+}
+
+// Writes the features of measured points, whose prior has the constants of --start.
+Status ExportFeatures(const CostModelCommand& command) {
+  if (command.output.empty()) return UsageError("--records: expected -o, the file to write");
+  TCC_RETURN_IF_ERROR(CheckWritable(command.output));
+  TCC_ASSIGN_OR_RETURN(std::vector<MeasuredTask> tasks, ReadTasks(command));
+  TCC_ASSIGN_OR_RETURN(Target target, TargetOf(command, tasks));
+  TCC_ASSIGN_OR_RETURN(DeviceProfile profile, StartOf(command, tasks, target));
+  MeasuredFeatures measured = WithFeatures(std::move(tasks), target, profile);
+  TCC_RETURN_IF_ERROR(ExpectSomeReplay(measured));
+  return WriteFileAtomically(command.output, FeaturesCsv(measured, FeatureKindOf(profile)));
+}
+
+Status RunFeatures(const CostModelCommand& command) {
+  if (!command.records.empty()) return ExportFeatures(command);
+  if (command.markdown) {
+    PrintPage();
+    return OkStatus();
+  }
+  TCC_ASSIGN_OR_RETURN(Target target, TargetOf(command, {}));
+  for (const FeatureRow& row : FeatureRows(FeatureKindOf(DeviceProfileOf(target)))) {
+    fmt::print("{:<18} {:<18} {}\n", row.name, row.unit, row.definition);
   }
   return OkStatus();
 }
 
+constexpr char kRecordsHelp[] =
+    "Measurements: what tcc db export writes, or JSON lines; also .xz and .zst";
+
 void AddFeaturesOptions(CommandLine& line, CostModelCommand& command) {
+  line.AddOption("--target", command.target,
+                 "The CPU or GPU; default: the CPU of the records, or this one")
+      .TypeName("TARGET");
+  line.AddOption("--records", command.records, kRecordsHelp).TypeName("FILE");
+  line.AddOption("-o,--output", command.output, "File to write the features of the records to: CSV")
+      .TypeName("OUT.csv");
+  line.AddOption("--start", command.start, "Cost model whose constants the prior has")
+      .TypeName("MODEL");
   line.AddFlag("--markdown", command.markdown, "Print a page of the documentation");
 }
 
 void AddRecords(CommandLine& line, CostModelCommand& command) {
-  line.AddOption("--records", command.records,
-                 "Measurements: what tcc db export writes, or JSON lines; also .xz and .zst")
-      .Required()
-      .TypeName("FILE");
+  line.AddOption("--records", command.records, kRecordsHelp).Required().TypeName("FILE");
   line.AddOption("--target", command.target,
                  "The CPU or GPU that they were measured on; default: the CPU of the records")
       .TypeName("TARGET");

@@ -48,7 +48,7 @@ PointTable LogsOf(const Problem& problem, std::span<const Point> points) {
 }
 
 // A model that was trained on noise: its slopes count, not what it says.
-LearnedModel SomeModel(const Problem& problem) {
+LearnedModel SomeModel(const Problem& problem, const Target& target) {
   Random random(3);
   std::vector<Point> points = problem.space.Sample(60, random);
   TrainingTask task;
@@ -59,7 +59,7 @@ LearnedModel SomeModel(const Problem& problem) {
   TrainOptions options;
   options.members = 2;
   options.epochs = 60;
-  return Train({&task, 1}, {}, options).value();
+  return Train({&task, 1}, DeviceProfileOf(target), options).value();
 }
 
 // Compares slopes with central differences of the cost and of the penalty.
@@ -100,7 +100,7 @@ TEST_CASE("Slopes of predictions and penalties are those of finite differences",
       for (size_t s = 0; s < logs.columns(); ++s) {
         for (size_t p = 0; p < logs.points(); ++p) logs.at(s, p) += 0.4 * random.Unit();
       }
-      LearnedModel model = SomeModel(problem);
+      LearnedModel model = SomeModel(problem, target);
       for (double width : {0.5, 0.1}) {
         CheckSlopes(problem, logs, width, nullptr);
         CheckSlopes(problem, logs, width, &model);
@@ -121,7 +121,11 @@ TEST_CASE("Slopes of predictions for a GPU are those of finite differences",
       for (size_t s = 0; s < logs.columns(); ++s) {
         for (size_t p = 0; p < logs.points(); ++p) logs.at(s, p) += 0.4 * random.Unit();
       }
-      for (double width : {0.5, 0.1}) CheckSlopes(problem, logs, width, nullptr);
+      LearnedModel model = SomeModel(problem, target);
+      for (double width : {0.5, 0.1}) {
+        CheckSlopes(problem, logs, width, nullptr);
+        CheckSlopes(problem, logs, width, &model);
+      }
     }
   }
 }

@@ -19,7 +19,7 @@ TrainingTask TaskOf(size_t points, double share, uint64_t seed) {
   for (size_t p = 0; p < points; ++p) {
     double x = 4 * random.Unit(), ln_prior = -8 + 0.5 * random.Normal();
     TrainingPoint& point = task.points.emplace_back();
-    point.features.rows.assign(kFeatures, 0);
+    point.features.rows.assign(kNestFeatures, 0);
     point.features.rows[kBodies] = std::expm1(x);
     point.features.rows[kSecondsRow] = std::exp(ln_prior);
     point.features.ln_prior = ln_prior;

@@ -11,7 +11,7 @@ TEST_CASE("A model without members predicts the prior's seconds exactly", "[auto
   LearnedModel model = PriorAlone(profile);
   std::vector<KernelFeatures> kernels(300);
   for (size_t k = 0; k < kernels.size(); ++k) {
-    kernels[k].rows.assign(kFeatures * (1 + k % 3), 1.0);
+    kernels[k].rows.assign(kNestFeatures * (1 + k % 3), 1.0);
     kernels[k].ln_prior = -12.5 + 0.01 * static_cast<double>(k);
   }
   std::vector<LearnedModel::Prediction> predictions = model.Predict(kernels);

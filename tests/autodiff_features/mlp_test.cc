@@ -9,6 +9,8 @@
 namespace tcc {
 namespace {
 
+constexpr size_t kFeatures = 37;
+
 NestBatch RandomBatch(std::vector<size_t> nests_of_kernels, uint64_t seed) {
   Random random(seed);
   NestBatch batch;
@@ -24,7 +26,7 @@ NestBatch RandomBatch(std::vector<size_t> nests_of_kernels, uint64_t seed) {
 
 // A network whose last layer does something, too.
 Mlp RandomMlp(uint64_t seed) {
-  Mlp mlp = Mlp::Drawn(seed, 2);
+  Mlp mlp = Mlp::Drawn(kFeatures, seed, 2);
   Random random(seed);
   for (double& parameter : mlp.parameters()) parameter += 0.05 * random.Normal();
   return mlp;
@@ -56,8 +58,8 @@ void CheckClose(double slope, double difference) {
 
 TEST_CASE("An untrained network corrects nothing", "[autodiff_features]") {
   NestBatch batch = RandomBatch({1, 3, 2}, 7);
-  CHECK(Mlp::Drawn(1, 2).Forward(batch) == std::vector<double>{0, 0, 0});
-  CHECK(Mlp::Drawn(1, 2).Forward({}).empty());
+  CHECK(Mlp::Drawn(kFeatures, 1, 2).Forward(batch) == std::vector<double>{0, 0, 0});
+  CHECK(Mlp::Drawn(kFeatures, 1, 2).Forward({}).empty());
 }
 
 TEST_CASE("A network's slopes are those of finite differences", "[autodiff_features]") {
@@ -66,9 +68,9 @@ TEST_CASE("A network's slopes are those of finite differences", "[autodiff_featu
   std::vector<double> seeds = {1, -0.5, 2, 0.25};
   Mlp::Slopes slopes = mlp.Backward(batch, seeds);
   auto sum = [&] { return SeededSum(mlp, batch, seeds); };
-  REQUIRE(slopes.parameters.size() == Mlp::ParameterCount());
+  REQUIRE(slopes.parameters.size() == Mlp::ParameterCount(kFeatures));
   REQUIRE(slopes.inputs.size() == batch.inputs.size());
-  for (size_t i = 0; i < Mlp::ParameterCount(); i += 37) {
+  for (size_t i = 0; i < Mlp::ParameterCount(kFeatures); i += 37) {
     CheckClose(slopes.parameters[i], Difference(mlp.parameters()[i], sum));
   }
   for (size_t i = 0; i < batch.inputs.size(); ++i) {

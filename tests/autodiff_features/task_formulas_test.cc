@@ -100,7 +100,7 @@ TEST_CASE("Every sketch of a product has finite predictions and features", "[aut
     CHECK(features[p].ln_prior > std::log(1e-9));
     CHECK(features[p].ln_prior < std::log(1e-3));
     CHECK(features[p].nests() >= 1);
-    CHECK(features[p].rows.size() == features[p].nests() * kFeatures);
+    CHECK(features[p].rows.size() == features[p].nests() * kNestFeatures);
     for (double row : features[p].rows) CHECK(std::isfinite(row));
   }
 }

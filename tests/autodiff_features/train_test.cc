@@ -18,7 +18,7 @@ constexpr auto kSecondsRow = static_cast<size_t>(Feature::kSeconds);
 // e^x - 1.
 TrainingPoint PointAt(double x, double ln_prior) {
   TrainingPoint point;
-  point.features.rows.assign(kFeatures, 0);
+  point.features.rows.assign(kNestFeatures, 0);
   point.features.rows[kBodies] = std::expm1(x);
   point.features.rows[kSecondsRow] = std::exp(ln_prior);
   point.features.ln_prior = ln_prior;
@@ -114,14 +114,14 @@ TEST_CASE("The slopes of a task's loss are those of finite differences", "[autod
 
 TEST_CASE("Slopes by rows are those of finite differences, also below 0", "[autodiff_features]") {
   KernelFeatures kernel;
-  kernel.rows.assign(2 * kFeatures, 0.5);
+  kernel.rows.assign(2 * kNestFeatures, 0.5);
   kernel.rows[kBodies] = -0.7;  // a smooth twin of a difference may be
   kernel.rows[kSecondsRow] = 2e-6;
-  kernel.rows[kFeatures + kSecondsRow] = 5e-6;
+  kernel.rows[kNestFeatures + kSecondsRow] = 5e-6;
   FeatureScale scale;
-  scale.mean.assign(kFeatures, 0.1);
-  scale.deviation.assign(kFeatures, 5);
-  std::vector<double> inputs(2 * kFeatures), shares = {0.3, -1.2};
+  scale.mean.assign(kNestFeatures, 0.1);
+  scale.deviation.assign(kNestFeatures, 5);
+  std::vector<double> inputs(2 * kNestFeatures), shares = {0.3, -1.2};
   Random random(6);
   for (double& input : inputs) input = random.Normal();
   auto sum = [&] {
@@ -229,8 +229,7 @@ TEST_CASE("A prior that stands alone has a file, a mean without members has none
   CHECK_FALSE(ParseModel(Replaced(bytes, "prior yes\n", "mean -8\n"), "m").ok());
 }
 
-TEST_CASE("A model of a GPU has a file that keeps its constants, and no members",
-          "[autodiff_features]") {
+TEST_CASE("A prior of a GPU has a file that keeps its constants", "[autodiff_features]") {
   GpuProfile profile = GpuProfileOf(90);
   profile.multiprocessors = 114;
   profile.memory_rate = 1.25e12;

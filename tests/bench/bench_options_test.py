@@ -69,7 +69,7 @@ MISUSED = [
     ("estimate --records r.jsonl --held-out nan", "--held-out: expected a number, got 'nan'"),
     ("estimate --records r.jsonl --json --by-task", "expected without --json"),
     ("features --network nothing", "no network 'nothing'"),
-    ("features --target sm_86", "--target sm_86: expected a CPU"),
+    ("features --target reference", "--target reference: expected a CPU or a GPU"),
     ("lattice --kernels nothing --db absent/f.db", "kernel 'nothing': expected one of the suites"),
     ("search --kernels nothing --db absent/f.db", "kernel 'nothing': expected one of the suites"),
     ("search --kernels x --db absent/f.db --searchers guess", "there is no searcher 'guess'"),

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """tcc cost-model: models are trained on measurements, judged, shown and refused."""
 
+import csv
 import hashlib
 import json
 import lzma
@@ -345,12 +346,42 @@ class CostModel(CommandTest):
         for arguments in [["eval", self.model], ["train", "-o", output, "--start", self.model]]:
             self.cost_model(*arguments, "--records", self.records, "--target", "sm_86", expect=2)
             self.assertIn(message, self.error)
-        self.cost_model("train", "-o", output, "--records", self.records, "--target", "sm_86",
-                        "--without-prior", expect=2)
         self.assertFalse(output.exists())
         self.call("tune", self.export("dqn", "--small"), "--db", self.folder / "f.db", "--trials",
                   "1", "--target", "sm_86", "--cost-model", self.model, expect=2)
         self.assertIn(message, self.error)
+
+    def test_features_of_records_are_written_in_their_order(self):
+        measured = [o for o in map(json.loads, self.lines()) if "trace" in o]
+        path = self.folder / "features.csv"
+        options = ["features", "--records", self.records, "-o", path]
+        self.cost_model(*options)
+        with path.open(newline="") as file:
+            rows = list(csv.DictReader(file))
+        names = [line.split()[0] for line in self.cost_model("features").splitlines()]
+        self.assertEqual(list(rows[0])[9:], names)
+        records = [int(row["record"]) for row in rows]
+        self.assertEqual(records, sorted(records))
+        timed = [n for n, one in enumerate(measured)
+                 if one["status"] in ["ok", "slow"] and one["series"] == 0]
+        self.assertEqual(sorted(set(records)), timed)
+        for row in rows:
+            of_record = measured[int(row["record"])]
+            self.assertEqual(float(row["measured_seconds"]), of_record["seconds"])
+        self.cost_model(*options, "--start", self.model)
+        with path.open(newline="") as file:
+            self.assertNotEqual([row["ln_prior"] for row in csv.DictReader(file)],
+                                [row["ln_prior"] for row in rows])
+        self.cost_model(*options[:3], expect=2)
+        self.assertIn("--records: expected -o", self.error)
+
+    def test_features_of_a_target_are_listed(self):
+        of_gpu = self.cost_model("features", "--target", "sm_90a")
+        self.assertTrue(of_gpu.startswith("blocks "))
+        self.assertIn("\nfma_share ", of_gpu)
+        self.assertTrue(self.cost_model("features").startswith("useful "))
+        self.cost_model("features", "--target", "reference", expect=4)
+        self.assertIn("expected a CPU or a GPU", self.error)
 
     def test_options_out_of_range_are_refused(self):
         self.cost_model("eval", self.model, "--records", self.records, "--held-out", "2", expect=4)

@@ -151,26 +151,34 @@ class GpuTune(CommandTest):
         self.tune("--trials", "1", "--policy", "rotate-L2", target="native", expect=2)
         self.assertIn("target 'native' has auto, warm, rotate-64M, in-place", self.error)
 
-    def test_a_prior_is_fitted_to_records_of_a_gpu_and_predicts_for_a_search(self):
+    def test_a_model_is_trained_on_records_of_a_gpu_and_predicts_for_a_search(self):
         self.tune("--trials", "24", "--searcher", "random")
         records, model = self.folder / "r.jsonl", self.folder / "gpu.model"
         self.call("db", "export", self.database, "-o", records)
         options = ["--records", records, "--target", "sm_86", "--held-out", "0.5", "--json"]
-        trained = json.loads(self.call("cost-model", "train", *options, "-o", model))
+        networks = ["--members", "2", "--epochs", "2"]
+        trained = json.loads(self.call("cost-model", "train", *options, *networks, "-o", model))
         self.assertRegex(self.error, "the prior: loss [0-9.]+, fitted [0-9.]+")
         self.assertNotIn("left out", self.error)
         self.assertEqual(trained, json.loads(self.call("cost-model", "eval", model, *options)))
         info = json.loads(self.call("cost-model", "info", model, "--json"))
-        self.assertEqual((info["target"], info["features"], info["members"]), ("cuda", 0, 0))
+        self.assertEqual((info["target"], info["features"], info["members"]), ("cuda", 28, 2))
         # Emulated kernels take longer than those of any device.
         self.assertGreater(info["constants"]["launch_seconds"], 2e-6)
         again = self.folder / "again.model"
-        self.call("cost-model", "train", *options, "-o", again)
+        self.call("cost-model", "train", *options, *networks, "-o", again)
         self.assertEqual(again.read_bytes(), model.read_bytes())
-        self.call("cost-model", "train", *options, "--no-fit", "--start", model, "-o", again)
+        self.call("cost-model", "train", *options, *networks, "--no-fit", "--start", model, "-o",
+                  again)
         self.assertEqual(again.read_bytes(), model.read_bytes())
 
-        self.tune("--trials", "3", "--searcher", "auto", "--cost-model", model)
+        features = self.folder / "f.csv"
+        self.call("cost-model", "features", *options[:4], "--start", model, "-o", features)
+        head, *rows = features.read_text().splitlines()
+        self.assertEqual(head.split(",")[8:11], ["nest", "blocks", "threads"])
+        self.assertGreater(len(rows), 10)
+        for searcher in ["auto", "gradient"]:
+            self.tune("--trials", "3", "--searcher", searcher, "--cost-model", model)
         self.tune("--trials", "1", "--cost-model", model, target="native", expect=2)
         self.assertIn("a cost model of GPUs; expected one of CPUs for target 'native'", self.error)
 

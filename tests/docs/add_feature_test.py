@@ -14,14 +14,14 @@ CHECK = """
 namespace tcc {
 
 TEST_CASE("The row of the page is evaluated by its formula") {
-  const FeatureRow& row = FeatureRows()[static_cast<size_t>(Feature::kIntensity)];
+  const FeatureRow& row = FeatureRows(FeatureKind::kNest)[static_cast<size_t>(Feature::kIntensity)];
   CHECK(row.name == "intensity");
   Trace trace = ParseTrace("reorder [mm/i, mm/k, mm/j]\\nvectorize mm/j").value();
   SymbolicProgram program = Instantiate(MatmulFunction(16, 32, 64), trace).value();
   Target target = FindTarget("x86-64-v4").value();
   SketchFormulas formulas = SketchFormulas::Create(program, target, ProfileOf(target), {}).value();
   PointTable rows = formulas.features().Evaluate(formulas.ToTable(std::vector<Point>(1)));
-  CHECK(rows.columns() == kFeatures);
+  CHECK(rows.columns() == kNestFeatures);
   auto value = [&](Feature feature) { return rows.at(static_cast<size_t>(feature), 0); };
   CHECK(value(Feature::kFma) == 2048);
   CHECK(value(Feature::kNestBytes) == 14336);
