@@ -42,6 +42,7 @@ Action DeclareReport(CommandLine& line);
 Action DeclareRun(CommandLine& line);
 Action DeclareTune(CommandLine& line);
 Action DeclareVersion(CommandLine& line);
+Action DeclareWorker(CommandLine& line);
 Action DeclareZoo(CommandLine& line);
 
 }  // namespace tcc

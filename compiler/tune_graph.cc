@@ -28,6 +28,10 @@ std::string WorkerCommand(const TuneGraphOptions& options) {
   return given != nullptr ? given : "";
 }
 
+bool IsElsewhere(const TuneGraphOptions& options) {
+  return options.fleet || !WorkerCommand(options).empty();
+}
+
 // A worker elsewhere checks the features of its CPU when it loads a kernel.
 Status ExpectMeasurable(const Target& target, bool elsewhere) {
   switch (target.kind) {
@@ -47,13 +51,6 @@ constexpr uint64_t kWorkerBytes = uint64_t{1} << 30;
 
 constexpr double kMinSeconds = 1e-3;  // the least budget; 0 would mean no limit
 
-// Returns the worker's memory limit, so that a candidate that takes all memory does not kill this
-// process.
-uint64_t MemoryForWorker() {
-  int64_t available = AvailableMemory();
-  return static_cast<uint64_t>(std::max<int64_t>(available, 0)) + kWorkerBytes;
-}
-
 // Starts the network in its own worker, which reads it from a file in the folder. Returns null,
 // with a warning, where it does not run there and is not needed, or the worker is elsewhere.
 StatusOr<std::unique_ptr<NetworkMeasurer>> MakeNetwork(TunableNetwork& network,
@@ -61,7 +58,7 @@ StatusOr<std::unique_ptr<NetworkMeasurer>> MakeNetwork(TunableNetwork& network,
                                                        const TaskRunnerOptions& runner,
                                                        MeasurePolicy policy,
                                                        const StatusOr<TemporaryFolder>& folder) {
-  if (!runner.command.empty()) {
+  if (IsElsewhere(options)) {
     network.skeleton = {};
     if (options.compile.warn) {
       options.compile.warn(
@@ -137,14 +134,15 @@ class NetworkTuning {
 
   StatusOr<TuneResult> Run() {
     TCC_ASSIGN_OR_RETURN(measurer_.runner, RunnerFor(options_));
-    StatusOr<std::unique_ptr<TaskRunner>> runner = TaskRunner::Start(measurer_.runner);
+    StatusOr<std::unique_ptr<TaskRunner>> runner = nullptr;
+    if (!options_.fleet) runner = TaskRunner::Start(measurer_.runner);
     if (!runner.ok()) {
       return Annotate(runner.status(), fmt::format("kernels for '{}' cannot be measured",
                                                    options_.compile.target.name));
     }
-    const ReadyMessage ready = (*runner)->device();
+    const ReadyMessage ready = options_.fleet ? options_.fleet->ready : (*runner)->device();
     std::optional<MeasuringLock> lock;  // of this machine's device
-    if (!IsElsewhere()) {
+    if (!IsElsewhere(options_)) {
       TCC_ASSIGN_OR_RETURN(
           MeasuringLock taken,
           MeasuringLock::Acquire({.device = ready.gpu ? "cuda-" + ready.gpu->bus : "cpu",
@@ -175,11 +173,9 @@ class NetworkTuning {
   }
 
  private:
-  bool IsElsewhere() const { return !measurer_.runner.command.empty(); }
-
   StatusOr<MeasuredDevice> Device(const ReadyMessage& ready, std::optional<MeasurePolicy> policy) {
     return DeviceFor(options_.compile.target, ready, options_.threads, policy,
-                     BytesOf(network_.skeleton), IsElsewhere());
+                     BytesOf(network_.skeleton), IsElsewhere(options_));
   }
 
   StatusOr<TuneResult> RunBy(const MeasuredDevice& device, std::unique_ptr<TaskRunner> runner) {
@@ -190,10 +186,11 @@ class NetworkTuning {
     measurer_.policy = device.policy;
     measurer_.gpu = device.timing;
     TCC_ASSIGN_OR_RETURN(std::unique_ptr<Measurer> measurer,
-                         MakeLocalMeasurer(measurer_, std::move(runner)));
+                         options_.fleet ? options_.fleet->measurer(measurer_, compile.stop)
+                                        : MakeLocalMeasurer(measurer_, std::move(runner)));
     if (options_.begin) options_.begin(device.environment);
     tune_.in_place = device.policy == MeasurePolicy::kInPlace;
-    tune_.overlap = compile.target.kind == TargetKind::kGpu;
+    tune_.overlap = compile.target.kind == TargetKind::kGpu || options_.fleet;
     tune_.threads = compile.threads;
     TuneTools tools{.measurer = *measurer,
                     .network = in_place_.get(),
@@ -219,9 +216,14 @@ class NetworkTuning {
 
 }  // namespace
 
+uint64_t MemoryForWorker() {
+  int64_t available = AvailableMemory();
+  return static_cast<uint64_t>(std::max<int64_t>(available, 0)) + kWorkerBytes;
+}
+
 StatusOr<TuneResult> TuneGraph(Graph graph, const TuneGraphOptions& options, Database& database) {
   const CompileOptions& compile = options.compile;
-  TCC_RETURN_IF_ERROR(ExpectMeasurable(compile.target, !WorkerCommand(options).empty()));
+  TCC_RETURN_IF_ERROR(ExpectMeasurable(compile.target, IsElsewhere(options)));
   TCC_ASSIGN_OR_RETURN(TunableNetwork network, TunableNetworkOf(std::move(graph), compile));
   return NetworkTuning(options, network, database).Run();
 }

@@ -8,6 +8,7 @@
 #include "compiler/compile_options.h"
 #include "ir/graph/graph.h"
 #include "runtime/measure/measure_protocol.h"
+#include "search/fleet/fleet.h"
 #include "search/tuning/tuner.h"
 
 namespace tcc {
@@ -22,6 +23,7 @@ struct TuneGraphOptions {
   // A command of the shell that runs `tcc-worker --stdio` on the machine to measure on; "": that of
   // TCC_WORKER_COMMAND, else a worker of this machine.
   std::string worker_command = {};
+  std::optional<FleetDevice> fleet = {};  // measures in place of one worker
   // Called before candidates are measured in an environment.
   std::function<void(const Environment& environment)> begin = {};
   std::string worker_log;  // file for the worker's standard error; "": none
@@ -31,6 +33,10 @@ struct TuneGraphOptions {
 // the worker, and records them. Error:
 // Unavailable if the target's kernels do not run here or there is no worker; DeviceFor's; Tune's.
 StatusOr<TuneResult> TuneGraph(Graph graph, const TuneGraphOptions& options, Database& database);
+
+// Returns the address space that a worker for CPUs may take, so that a candidate that takes all
+// memory does not kill its parent.
+uint64_t MemoryForWorker();
 
 // Fails with DeadlineExceeded where no kernel of the result has run; the message names one and says
 // why.

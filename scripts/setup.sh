@@ -13,11 +13,11 @@ cd "$(dirname "$0")/.."
 build_packages=(
   cmake ninja-build clang-19 llvm-19-dev liblld-19-dev
   zlib1g-dev libzstd-dev liblzma-dev libeigen3-dev libabsl-dev libfmt-dev libcli11-dev
-  nlohmann-json3-dev libprotobuf-dev protobuf-compiler libssl-dev libsqlite3-dev
+  nlohmann-json3-dev libprotobuf-dev protobuf-compiler libssl-dev libsqlite3-dev libpq-dev
 )
 test_packages=(
   g++ git ca-certificates ccache xz-utils clang-format-19 clang-tidy-19 libclang-rt-19-dev
-  pkg-config catch2 libonnx-testdata strace
+  pkg-config catch2 libonnx-testdata strace postgresql
   python3 python3-venv python3-pip
   libdnnl2 libopenblas0-pthread
 )

@@ -111,6 +111,7 @@ ROOMS = {
         "space": {"candidate"},
         "model": {"space"},
         "searchers": {"space", "model"},
+        "fleet": {"measure"},
         "tuning": {"candidate", "measure", "database", "space", "model", "searchers"},
     },
     "cli": {".": set(), "compile": {"."}, "cost_model": {"."}, "database": {"."},
@@ -126,6 +127,7 @@ ROOMS = {
 # Parts: the paths (prefix or stem) that make them, and what they may include besides themselves:
 # parts and folders.
 PARTS = {
+    "tcc_fleet": ("search", ("search/fleet/",), {"ir", "schedule", "runtime", "search"}),
     "tcc_artefact": ("runtime", ("runtime/artefact/",), set()),
     # What the embedding library without a compiler is made of.
     "tcc_embed": ("api", ("api/tcc_", "api/convert.", "api/devices.", "api/module", "api/runtime_"),
@@ -138,6 +140,7 @@ FOREIGN = [
     ("protobuf", re.compile(r"^google/protobuf/|\.pb\.h$"), re.compile(r"^(models|tests/models)/")),
     ("eigen", re.compile(r"^Eigen/|^eigen3/"), re.compile(r"^autodiff_features/")),
     ("sqlite", re.compile(r"^sqlite3"), re.compile(r"^search/")),
+    ("libpq", re.compile(r"^libpq-fe"), re.compile(r"^search/fleet/")),
     ("lzma", re.compile(r"^lzma"), re.compile(r"^cli/cost_model/")),
     ("catch2", re.compile(r"^catch2/"), re.compile(r"^tests/")),
 ]

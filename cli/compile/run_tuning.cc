@@ -2,20 +2,18 @@
 
 #include <fmt/ranges.h>
 
-#include <atomic>
 #include <charconv>
 #include <cmath>
-#include <csignal>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "autodiff_features/learned/model_file.h"
 #include "cli/compile/run_folder.h"
+#include "cli/compile/stop_on_signal.h"
 #include "search/searchers/searcher.h"
 
 namespace tcc {
@@ -38,19 +36,6 @@ std::vector<std::string_view> Policies() {
 
 constexpr std::string_view kCudaPrefix = "cuda:";
 
-// Parses "cuda:0" as the number of a GPU.
-StatusOr<int> OrdinalOf(const std::string& device) {
-  std::string_view number(device);
-  int ordinal = -1;
-  if (number.starts_with(kCudaPrefix)) {
-    number.remove_prefix(kCudaPrefix.size());
-    auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), ordinal);
-    if (error != std::errc() || end != number.data() + number.size()) ordinal = -1;
-  }
-  if (ordinal >= 0) return ordinal;
-  return UsageError("--device {}: expected the GPU to measure on as cuda:0", device);
-}
-
 // Refuses options that say how to measure where nothing is measured.
 Status ExpectNoSearch(const TuningOptions& options) {
   const TuningOptions plain;
@@ -67,55 +52,6 @@ Status ExpectNoSearch(const TuningOptions& options) {
   }
   return OkStatus();
 }
-
-// Requests a stop at the first SIGINT or SIGTERM; restores what the signals did before, so that the
-// second one ends the program.
-class StopOnSignal {
- public:
-  StopOnSignal() {
-    sigemptyset(&signals_);
-    sigaddset(&signals_, SIGINT);
-    sigaddset(&signals_, SIGTERM);
-    sigaddset(&signals_, SIGUSR1);
-    pthread_sigmask(SIG_BLOCK, &signals_, &before_);
-    waiter_ = std::thread([this] { Wait(); });
-  }
-  ~StopOnSignal() {
-    ended_ = true;
-    pthread_kill(waiter_.native_handle(), SIGUSR1);
-    waiter_.join();
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-  StopOnSignal(const StopOnSignal&) = delete;
-  StopOnSignal& operator=(const StopOnSignal&) = delete;
-
-  std::stop_token token() const { return source_.get_token(); }
-
- private:
-  // The next signal that asks for an end; 0: this object ends. Batch systems send SIGUSR1, too.
-  int NextSignal() {
-    int signal = 0;
-    do sigwait(&signals_, &signal);
-    while (signal == SIGUSR1 && !ended_);
-    return ended_ ? 0 : signal;
-  }
-
-  void Wait() {
-    if (NextSignal() == 0) return;
-    source_.request_stop();
-    int signal = NextSignal();
-    if (signal == 0) return;
-    std::signal(signal, SIG_DFL);
-    pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);
-    std::raise(signal);
-  }
-
-  sigset_t signals_;
-  sigset_t before_;
-  std::stop_source source_;
-  std::atomic<bool> ended_ = false;
-  std::thread waiter_;
-};
 
 // Whether the trial made its kernel faster than its constructed schedule and all trials before.
 bool IsGain(const TuneEvent& event) {
@@ -170,6 +106,18 @@ void AddTuningOptions(CommandLine& line, TuningOptions& options) {
   line.AddOption("--run", options.run,
                  "Folder to make for run.json, events.jsonl and worker.log of the run")
       .TypeName("DIR");
+}
+
+StatusOr<int> OrdinalOf(const std::string& device) {
+  std::string_view number(device);
+  int ordinal = -1;
+  if (number.starts_with(kCudaPrefix)) {
+    number.remove_prefix(kCudaPrefix.size());
+    auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), ordinal);
+    if (error != std::errc() || end != number.data() + number.size()) ordinal = -1;
+  }
+  if (ordinal >= 0) return ordinal;
+  return UsageError("--device {}: expected the GPU to measure on as cuda:0", device);
 }
 
 Status SetTuning(const TuningOptions& options, TuneGraphOptions& graph) {

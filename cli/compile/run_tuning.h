@@ -28,6 +28,9 @@ struct TuningOptions {
 
 void AddTuningOptions(CommandLine& line, TuningOptions& options);
 
+// Parses "cuda:0" as the number of a GPU. FailedPrecondition: anything else.
+StatusOr<int> OrdinalOf(const std::string& device);
+
 // Sets the budget, searcher, seed and policy. FailedPrecondition: a malformed time, an unknown
 // searcher or policy, both budgets at once, a folder for a run without a budget or with another
 // run. InvalidArgument: the folder for a run cannot be made.

@@ -26,7 +26,8 @@ struct TuneCommand {
   bool no_winograd = false;
   std::string progress = "auto";
   int threads = 0;
-  std::string emit;  // batch to write; "": candidates are measured here
+  std::string fleet;  // URL of its database; "": candidates are measured by one worker
+  std::string emit;   // batch to write; "": candidates are measured here
   double mix = EmitCandidatesOptions().random_share;
   bool text = false;
 };
@@ -97,6 +98,7 @@ Status ExpectEmission(const TuneCommand& command) {
       {"--searcher", tuning.searcher != plain.searcher},
       {"--cost-model", !tuning.cost_model.empty()},
       {"--worker", !tuning.worker.empty()},
+      {"--fleet", !command.fleet.empty()},
   };
   for (const auto& [option, is_given] : given) {
     if (is_given) return UsageError("{}: --emit measures nothing; it takes --trials", option);
@@ -140,6 +142,19 @@ Status RunEmission(const TuneCommand& command) {
   return OkStatus();
 }
 
+// Lets the workers of the fleet measure, on the device that --device describes.
+Status JoinFleet(const TuneCommand& command, TuneGraphOptions& options) {
+  if (!command.tuning.worker.empty()) return UsageError("--fleet: expected no --worker");
+  if (command.threads != 0) {
+    return UsageError("--threads: the workers of a fleet have their own");
+  }
+  TCC_ASSIGN_OR_RETURN(options.fleet,
+                       FindFleetDevice({.url = command.fleet, .warn = options.compile.warn},
+                                       options.compile.target, command.tuning.device));
+  options.threads = static_cast<int>(options.fleet->ready.threads);
+  return OkStatus();
+}
+
 Status RunTune(const TuneCommand& command) {
   if (!command.emit.empty()) return RunEmission(command);
   if (command.text || command.mix != EmitCandidatesOptions().random_share) {
@@ -155,11 +170,14 @@ Status RunTune(const TuneCommand& command) {
   TCC_ASSIGN_OR_RETURN(options.compile.target, FindTarget(command.target));
   TCC_ASSIGN_OR_RETURN(options.compile.numeric, FindNumericMode(command.numeric));
   options.compile.winograd = !command.no_winograd;
-  TCC_RETURN_IF_ERROR(SetTuning(command.tuning, options));
+  TuningOptions tuning = command.tuning;
+  if (!command.fleet.empty()) tuning.device.clear();  // JoinFleet's
+  TCC_RETURN_IF_ERROR(SetTuning(tuning, options));
   options.threads = ThreadCount(command.threads);
   options.compile.threads = ThreadCount(0);
   Progress progress(command.progress);
   options.compile.warn = [&](const std::string& message) { progress.Warn(message); };
+  if (!command.fleet.empty()) TCC_RETURN_IF_ERROR(JoinFleet(command, options));
   TCC_ASSIGN_OR_RETURN(Graph graph, ImportModel(command.model, options.compile.warn));
   TCC_ASSIGN_OR_RETURN(Database database,
                        Database::Open(command.tuning.database, Database::Access::kReadWrite));
@@ -178,6 +196,10 @@ Action DeclareTune(CommandLine& line) {
   AddModelOptions(line, command->model);
   AddTargetOption(line, command->target).ShowDefault();
   AddTuningOptions(line, command->tuning);
+  line.AddOption("--fleet", command->fleet,
+                 "Database in which workers on other machines take candidates: "
+                 "postgresql://USER@HOST/DATABASE")
+      .TypeName("URL");
   line.AddOption("--emit", command->emit,
                  "Batch to write: candidates for tcc-worker --batch on another machine")
       .TypeName("BATCH");

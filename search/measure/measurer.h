@@ -42,6 +42,10 @@ class Measurer {
   // Queues a candidate of the open task.
   virtual void Submit(MeasureRequest request) = 0;
 
+  // Returns whether submitted candidates are measured beside each other, and on as other tasks are
+  // opened, so that whole batches of several tasks are to be submitted before a report is taken.
+  virtual bool IsParallel() const { return false; }
+
   // Waits for the next report. nullopt: nothing is under way. Error: measuring cannot go on.
   virtual StatusOr<std::optional<MeasureReport>> Take() = 0;
 };

@@ -14,6 +14,8 @@ constexpr size_t kMinBatch = 4;
 // The batches that are under way together: one is measured, and two keep the build threads busy
 // where a candidate takes many times the others' time.
 constexpr size_t kBatches = 3;
+// The batches that a parallel measurer has at most, so that some dozens of workers are busy.
+constexpr size_t kParallelBatches = 8;
 constexpr size_t kWindow = 3;        // rounds over which a task's gain is looked at
 constexpr double kGainWeight = 0.2;  // of what a task gained, against what it might gain
 
@@ -53,6 +55,13 @@ double StopBeyond(const TaskState& task) {
   return kStopBeyond * (best ? best->seconds : task.result.constructed_seconds);
 }
 
+// Notes what the next rounds are promised by.
+void EndRound(TuneSession& session, TaskState& task, double begin) {
+  const Trial* best = task.tuner->history().best();
+  task.best_after.push_back(best ? best->seconds : task.result.constructed_seconds);
+  task.seconds += session.Elapsed() - begin;
+}
+
 // Measures a batch, with overlap each candidate as soon as it and those before it are built.
 // `begin` is when the time that the batch took began; `between` is called before each candidate.
 Status MeasureBatch(TuneSession& session, TaskBatch batch, double begin,
@@ -77,9 +86,23 @@ Status MeasureBatch(TuneSession& session, TaskBatch batch, double begin,
     TCC_RETURN_IF_ERROR(
         session.Finish(task, batch.proposals[i], batch.candidates[i], built, *known, copied));
   }
-  const Trial* best = task.tuner->history().best();
-  task.best_after.push_back(best ? best->seconds : task.result.constructed_seconds);
-  task.seconds += session.Elapsed() - begin;
+  EndRound(session, task, begin);
+  return OkStatus();
+}
+
+// Records a submitted batch, in the order of its candidates. A stop ends the waiting.
+Status RecordBatch(TuneSession& session, const TaskBatch& batch, double begin) {
+  TaskState& task = *batch.task;
+  for (size_t i = 0; i < batch.submitted.size() && !session.IsOver(); ++i) {
+    const auto& [built, request] = batch.submitted[i];
+    StatusOr<Measurement> measured = session.Await(batch, i);
+    if (absl::IsCancelled(measured.status())) return OkStatus();
+    TCC_RETURN_IF_ERROR(measured.status());
+    const bool copied = !request && built.status.ok();
+    TCC_RETURN_IF_ERROR(
+        session.Finish(task, batch.proposals[i], batch.candidates[i], built, *measured, copied));
+  }
+  EndRound(session, task, begin);
   return OkStatus();
 }
 
@@ -116,7 +139,8 @@ class Batches {
   // Begins batches until there are kBatches, or no other task or trial is left. How many proposals
   // there will be is not asked, so that the choice does not depend on when they are there.
   void Fill() {
-    while (batches_.size() < kBatches && session_.Affordable(1, under_way_) > 0) {
+    const size_t most = session_.IsParallel() ? kParallelBatches : kBatches;
+    while (batches_.size() < most && session_.Affordable(1, under_way_) > 0) {
       TaskState* task = NextTask(session_.tasks());
       if (!task) break;
       TaskBatch batch = session_.BeginPropose(*task, count_, under_way_);
@@ -129,12 +153,16 @@ class Batches {
   bool empty() const { return batches_.empty(); }
 
   Status MeasureFirst() {
+    const double begin = session_.Elapsed();
+    if (session_.IsParallel()) TCC_RETURN_IF_ERROR(SubmitAll());
     TaskBatch batch = std::move(batches_.front());
     batches_.pop_front();
     under_way_ -= batch.most;
     TaskState& task = *batch.task;
     if (batch.proposing.valid()) TCC_RETURN_IF_ERROR(session_.BeginBuild(batch));
-    if (!batch.proposals.empty()) {
+    if (session_.IsParallel()) {
+      TCC_RETURN_IF_ERROR(RecordBatch(session_, batch, begin));
+    } else if (!batch.proposals.empty()) {
       TCC_RETURN_IF_ERROR(MeasureBatch(session_, std::move(batch), session_.Elapsed(),
                                        [this] { return BuildProposed(); }));
     }
@@ -143,6 +171,20 @@ class Batches {
   }
 
  private:
+  // Waits until all batches are built, and submits those that are not. One that cannot be is left
+  // without candidates.
+  Status SubmitAll() {
+    TCC_RETURN_IF_ERROR(BuildProposed());
+    for (TaskBatch& batch : batches_) {
+      if (batch.proposing.valid()) TCC_RETURN_IF_ERROR(session_.BeginBuild(batch));
+    }
+    for (TaskBatch& batch : batches_) {
+      if (batch.proposals.empty() || !batch.submitted.empty() || session_.IsOver()) continue;
+      TCC_RETURN_IF_ERROR(session_.Submit(batch, StopBeyond(*batch.task)).status());
+    }
+    return OkStatus();
+  }
+
   // Begins to build the batches whose proposals are there.
   Status BuildProposed() {
     for (TaskBatch& batch : batches_) {

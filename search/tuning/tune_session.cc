@@ -376,6 +376,39 @@ StatusOr<std::optional<Measurement>> TuneSession::Measure(TaskState& task,
   return std::nullopt;
 }
 
+// A candidate that lowers like one before it in the batch takes the measurement of that one.
+StatusOr<bool> TuneSession::Submit(TaskBatch& batch, double stop_beyond) {
+  TaskState& task = *batch.task;
+  TCC_ASSIGN_OR_RETURN(bool opened, Open(task));
+  if (!opened) return false;
+  std::set<std::string> keys;
+  for (size_t i = 0; i < batch.built.size(); ++i) {
+    TCC_ASSIGN_OR_RETURN(BuiltCandidate built, TakeBuilt(batch, i));
+    if (absl::IsCancelled(built.status)) return false;
+    std::optional<size_t> request;
+    if (!Known(task, built) && keys.insert(built.lowered_key).second) {
+      request = requests_++;
+      tools_.measurer.Submit({.id = *request,
+                              .artefact = std::exchange(built.artefact, {}),
+                              .stop_beyond = stop_beyond});
+    }
+    batch.submitted.emplace_back(std::move(built), request);
+  }
+  return true;
+}
+
+StatusOr<Measurement> TuneSession::Await(const TaskBatch& batch, size_t candidate) {
+  const auto& [built, request] = batch.submitted[candidate];
+  if (!request) return *Known(*batch.task, built);
+  PhaseClock clock(result_.phases.check);
+  while (!reports_.contains(*request)) {
+    TCC_ASSIGN_OR_RETURN(std::optional<MeasureReport> report, tools_.measurer.Take());
+    TCC_CHECK(report.has_value()) << "the measurer lost a candidate";
+    reports_.emplace(report->id, std::move(report->measurement));
+  }
+  return std::move(reports_.extract(*request).mapped());
+}
+
 Status TuneSession::FinishConstructed(TaskState& task, const Measurement& measurement) {
   if (!task.unrecorded) return OkStatus();
   task.result.constructed_seconds = measurement.seconds;

@@ -67,6 +67,8 @@ struct TaskBatch {
   std::vector<Proposal> proposals;
   std::vector<Candidate> candidates;
   std::vector<std::future<BuiltCandidate>> built;  // by candidate
+  // By candidate: what was built of it, and the id of its request if it was submitted.
+  std::vector<std::pair<BuiltCandidate, std::optional<size_t>>> submitted;
 };
 
 // The steps shared by all strategies of spending a budget: beginning tasks, and proposing,
@@ -83,6 +85,8 @@ class TuneSession {
   // until the budget ends. A task where that fails is done, and its problem is reported.
   Status Begin(std::span<const Workload> workloads, const Environment& environment);
 
+  // Returns whether batches are submitted and awaited, in place of Measure.
+  bool IsParallel() const { return options_.overlap && tools_.measurer.IsParallel(); }
   std::vector<TaskState>& tasks() { return tasks_; }
   const std::vector<TaskState>& tasks() const { return tasks_; }
   const TuneOptions& options() const { return options_; }
@@ -125,6 +129,12 @@ class TuneSession {
   // done, and nothing is known about the candidate.
   StatusOr<std::optional<Measurement>> Measure(TaskState& task, std::vector<uint8_t> artefact,
                                                double stop_beyond);
+  // Waits until the batch is built and hands to a parallel measurer what has to run. False: its
+  // task cannot be opened, or building was cancelled.
+  StatusOr<bool> Submit(TaskBatch& batch, double stop_beyond);
+  // Waits for the measurement of a candidate of a submitted batch. Error: the measurer cannot go
+  // on.
+  StatusOr<Measurement> Await(const TaskBatch& batch, size_t candidate);
   // Records the constructed candidate of a task, unless it was recorded by an earlier run.
   Status FinishConstructed(TaskState& task, const Measurement& measurement);
   // Records a trial before anything else is proposed. `copied`: its measurement is that of another
@@ -167,7 +177,9 @@ class TuneSession {
   int64_t environment_ = 0;
   std::vector<TaskState> tasks_;
   const TaskState* open_ = nullptr;
-  std::set<int64_t> noted_;  // rows of tasks with a batch that is being built
+  size_t requests_ = 0;                    // submitted to a parallel measurer
+  std::map<size_t, Measurement> reports_;  // not awaited yet, by request
+  std::set<int64_t> noted_;                // rows of tasks with a batch that is being built
   BuildAhead builder_;
   TuneResult result_;
 };
