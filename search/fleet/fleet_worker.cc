@@ -40,7 +40,7 @@ WITH same AS (
   ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED
 ), chosen AS (
   SELECT * FROM same UNION ALL SELECT * FROM oldest
-), some AS (
+), picked AS (
   SELECT job.id FROM job, chosen
   WHERE job.id = chosen.id OR
         (chosen.attempts = 0 AND job.attempts = 0 AND job.device = $1::int AND
@@ -52,7 +52,7 @@ WITH same AS (
 ), mine AS (
   UPDATE job SET state = 'leased', worker = $2, lease_until = now() + $4::interval,
                  attempts = attempts + (state = 'queued' OR worker <> $2)::int
-  FROM some WHERE job.id = some.id
+  FROM picked WHERE job.id = picked.id
   RETURNING job.id, job.task, job.artefact, job.attempts, job.stop_beyond)
 SELECT mine.id, mine.task, mine.attempts, mine.stop_beyond, blob.bytes,
        mine.artefact = task.reference
