@@ -6,8 +6,9 @@ in a temporary folder, the workers and their stand-ins are all on this machine. 
 `tcc worker` starts in place of tcc-worker: it answers after --seconds, so that what is seen is the
 queue and not kernels. Each worker has --each candidates that are in the queue before it starts.
 
-The simulation runs the worker's own statements by pgbench: 100 connections in one process claim and
-report for 1,000 workers, over 200,000 candidates of 100 tasks; latencies are those of the claims.
+The simulation runs the worker's own statements by pgbench: 100 connections in one process claim, and
+report 16 results for each claim, for 1,000 workers, over 200,000 candidates of 100 tasks; first all that
+the server can, then half of that. Latencies are those of the claims.
 Needs PostgreSQL's programs, pgbench among them (Debian: postgresql).
 """
 
@@ -25,6 +26,7 @@ import postgres_server
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CONNECTIONS = 100
 TASKS, JOBS_OF_A_TASK = 100, 2000
+RESULTS_OF_A_CLAIM = 16
 
 # Frames as runtime/measure/measure_protocol.h has them: Ready to Hello, Measured to Task and Measure.
 STAND_IN = """#!{python} -IS
@@ -113,35 +115,37 @@ class Fleet:
                                   "result")[0].split("|")
         return (int(count) - 1) / float(seconds)
 
-    def simulate(self, workers, seconds):
-        """{name: number} of the claims."""
+    def simulate(self, workers, seconds, rate=0):
+        """{name: number} of the database alone, `rate` transactions a second; 0: all it can."""
         self.empty()
         self.sql(ADD_TASKS.format(tasks=TASKS, jobs=JOBS_OF_A_TASK))
         device, = self.sql("SELECT id FROM device LIMIT 1")
         each = workers // CONNECTIONS
-        begin = f"\\set w :client_id * {each} + random(0, {each - 1})\n"
-        claim = (statement("kClaim").replace("$1", device).replace("$2", "'w:w'")
-                 .replace("$3", "''").replace("$4", "'30 s'"))
-        report = """
-WITH mine AS (UPDATE job SET state = 'done' WHERE worker = 'w:w' AND state = 'leased' RETURNING id)
-INSERT INTO result(job, status, seconds, spread, calls, error, canary, message, worker)
-SELECT id, 'ok', 1, 0, 1, 0, 0, '', 'w:w' FROM mine"""
+        me = "('w' || :w)"
+        one = f"(SELECT id FROM job WHERE worker = {me} AND state = 'leased' ORDER BY id LIMIT 1)"
+        values = {"kClaim": [device, me, "''", "'30 s'"],
+                  "kReport": [one, me, "'ok'", "1", "0", "1", "0", "0", "''"]}
         scripts = []
-        for name, text in (("claim", claim), ("report", report)):
-            scripts.append(self.folder / f"{name}.sql")
-            scripts[-1].write_text(begin + text.replace("'w:w'", "('w' || :w)") + ";\n")
+        for (name, parameters), weight in zip(values.items(), (1, RESULTS_OF_A_CLAIM)):
+            text = statement(name)
+            for i, value in enumerate(parameters, 1):
+                text = text.replace(f"${i}", value)
+            file = self.folder / f"{name}.sql"
+            file.write_text(f"\\set w :client_id * {each} + random(0, {each - 1})\n{text.strip()};\n")
+            scripts += ["-f", f"{file}@{weight}"]
+        for old in self.folder.glob("log*"):
+            old.unlink()
         subprocess.run([postgres_server.program("pgbench"), "-n", "-c", str(CONNECTIONS), "-j", "1",
-                        "-T", str(seconds), "-l", "--log-prefix", self.folder / "log", "-f",
-                        scripts[0], "-f", scripts[1],
+                        "-T", str(seconds), "-l", "--log-prefix", self.folder / "log", *scripts,
+                        *(["-R", str(rate)] if rate else []),
                         self.server.url() + "&options=-csearch_path%3Dtcc_fleet"],
-                       check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                       check=True, stdout=subprocess.DEVNULL)
         rows = [line.split() for file in self.folder.glob("log*") for line in
                 file.read_text().splitlines()]
         claims = sorted(int(row[2]) / 1e3 for row in rows if row[3] == "0")
-        left, = self.sql("SELECT count(*) FROM job WHERE state = 'queued'")
-        return {"workers": workers, "connections": CONNECTIONS,
-                "claims_per_s": len(claims) / seconds,
-                "candidates_per_s": (TASKS * JOBS_OF_A_TASK - int(left)) / seconds,
+        results, = self.sql("SELECT count(*) FROM result")
+        return {"workers": workers, "connections": CONNECTIONS, "rate": len(rows) / seconds,
+                "claims_per_s": len(claims) / seconds, "results_per_s": int(results) / seconds,
                 "median_ms": claims[len(claims) // 2], "p99_ms": claims[len(claims) * 99 // 100]}
 
 
@@ -161,7 +165,10 @@ def main():
         try:
             fleet.make_task()
             rates = {n: fleet.rate(n, options.each) for n in range(1, 9)}
-            simulation = fleet.simulate(options.simulate, 20) if options.simulate else None
+            simulation = []
+            if options.simulate:
+                simulation.append(fleet.simulate(options.simulate, 15))
+                simulation.append(fleet.simulate(options.simulate, 15, simulation[0]["rate"] / 2))
         finally:
             fleet.server.close()
     if options.json:
@@ -170,10 +177,10 @@ def main():
     for workers, rate in rates.items():
         print(f"{workers} workers  {rate:6.1f} measurements/s  "
               f"{rate * options.seconds / workers:4.0%} of {workers} x {1 / options.seconds:g}/s")
-    if simulation:
+    for row in simulation:
         print("{workers} workers over {connections} connections: {claims_per_s:.0f} claims/s, "
-              "{candidates_per_s:.0f} candidates/s, median {median_ms:.1f} ms, p99 {p99_ms:.1f} ms"
-              .format(**simulation))
+              "{results_per_s:.0f} results/s, a claim takes {median_ms:.1f} ms, p99 {p99_ms:.1f} ms"
+              .format(**row))
 
 
 if __name__ == "__main__":

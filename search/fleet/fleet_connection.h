@@ -15,7 +15,7 @@ struct pg_result;
 // The part of libpq that a fleet needs. Every error is Unavailable and names host and database.
 namespace tcc {
 
-// A value for $1, $2, ... of a statement, made of what it is without a word.
+// A value for $1, $2, ... of a statement. It converts silently, for lists of values.
 struct SqlParameter {
   // NOLINTBEGIN(google-explicit-constructor)
   SqlParameter(std::string text) : bytes(std::move(text)) {}

@@ -3,7 +3,7 @@
 // The tables of a fleet. All times are the server's.
 namespace tcc {
 
-inline constexpr int kFleetVersion = 1;
+inline constexpr int kFleetVersion = 1;  // of the tables
 
 // Makes the tables unless they are there, in one transaction. The lock lets one of two first users
 // wait for the other.

@@ -23,9 +23,9 @@ constexpr double kPollSeconds = 2;  // in case a notification is lost
 constexpr int kMostAttempts = 2;    // workers that a candidate may cost
 
 // Leases candidates of one task: of the open one if it has any, else of the oldest; an eighth of
-// them, so that the last ones are spread over all workers. A candidate whose worker was lost comes
-// alone, so that none is blamed for another. What this worker holds already it had lost sight of
-// when its connection broke.
+// them, so that the last ones are spread over all workers. A candidate whose worker was lost is
+// leased by itself, so that none is blamed for another. What this worker holds already it had lost
+// sight of when its connection broke.
 constexpr const char* kClaim = R"(
 WITH same AS (
   SELECT id, task, attempts FROM job
@@ -41,18 +41,18 @@ WITH same AS (
 ), chosen AS (
   SELECT * FROM same UNION ALL SELECT * FROM oldest
 ), picked AS (
-  SELECT job.id FROM job, chosen
-  WHERE job.id = chosen.id OR
-        (chosen.attempts = 0 AND job.attempts = 0 AND job.device = $1::int AND
-         job.task = chosen.task AND job.wanted_until > now() AND job.state = 'queued')
-  ORDER BY job.id <> chosen.id, job.id
-  LIMIT least(32, 1 + (SELECT count(*) FROM job, chosen WHERE job.device = $1::int AND
-                       job.task = chosen.task AND job.state = 'queued') / 8)
-  FOR UPDATE OF job SKIP LOCKED
+  SELECT id FROM job
+  WHERE device = $1::int AND task = (SELECT task FROM chosen WHERE attempts = 0) AND
+        attempts = 0 AND state = 'queued' AND wanted_until > now()
+  ORDER BY id
+  LIMIT (SELECT count(*) / 8 FROM (
+           SELECT FROM job WHERE device = $1::int AND task = (SELECT task FROM chosen) AND
+                                 state = 'queued' LIMIT 256) some_queued)
+  FOR UPDATE SKIP LOCKED
 ), mine AS (
   UPDATE job SET state = 'leased', worker = $2, lease_until = now() + $4::interval,
                  attempts = attempts + (state = 'queued' OR worker <> $2)::int
-  FROM picked WHERE job.id = picked.id
+  WHERE id = ANY(ARRAY(SELECT id FROM chosen UNION SELECT id FROM picked))
   RETURNING job.id, job.task, job.artefact, job.attempts, job.stop_beyond)
 SELECT mine.id, mine.task, mine.attempts, mine.stop_beyond, blob.bytes,
        mine.artefact = task.reference
@@ -75,13 +75,14 @@ UPDATE job SET lease_until = now() + $2::interval WHERE worker = $1 AND state = 
 constexpr const char* kGiveBack = R"(
 UPDATE job SET state = 'queued', attempts = attempts - 1 WHERE worker = $1 AND state = 'leased')";
 
+// Returns a name that no other worker has.
 std::string NameOfThis() {
   char host[256] = "?";
   gethostname(host, sizeof host - 1);
   return fmt::format("{}:{}:{:08x}", WithValidUtf8(host), getpid(), std::random_device{}());
 }
 
-// The description by which tuners choose: times on more threads are those of another device.
+// Returns the description by which tuners choose; other numbers of threads make other devices.
 std::string TextOf(const ReadyMessage& ready) {
   return ready.gpu ? DescribeGpu(ready)
                    : fmt::format("{}, {} thread{}", ready.device, ready.threads,

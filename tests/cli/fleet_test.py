@@ -44,6 +44,7 @@ class Fleet(CommandTest):
             assert probe.returncode == 5, probe
             reason = "this build has no fleet"
         if reason:
+            print(f"fleet_test: skipped: {reason}", file=sys.stderr)
             raise unittest.SkipTest(f"no server to test with: {reason}")
         cls.server = postgres_server.Server()
         cls.addClassCleanup(cls.server.close)
