@@ -15,6 +15,7 @@ from tcc_command import ROOT, CommandTest, main
 sys.path.insert(0, str(ROOT / "bench"))
 sys.dont_write_bytecode = True
 import postgres_server  # noqa: E402
+from fleet_scaling import STAND_IN  # noqa: E402
 
 ENOUGH = int(os.environ.get("ENOUGH", "120"))  # seconds for what takes a few
 LEASE = "2"
@@ -57,12 +58,13 @@ class Fleet(CommandTest):
         self.url = self.server.url(self.name)
         self.started = 0
 
-    def start(self, *arguments):
+    def start(self, *arguments, **variables):
         """A process of tcc that can be killed; its words are in the file `said`."""
         self.started += 1
         said = self.folder / f"said{self.started}"
         # A cache of its own has a lock of its own: several processes measure at once.
-        environment = {**os.environ, "TCC_CACHE_DIR": str(self.folder / f"cache{self.started}")}
+        environment = {**os.environ, "TCC_CACHE_DIR": str(self.folder / f"cache{self.started}"),
+                       **variables}
         with said.open("w") as file:
             process = subprocess.Popen([self.tcc, *map(str, arguments)], env=environment,
                                        stdout=file, stderr=subprocess.STDOUT)
@@ -76,11 +78,12 @@ class Fleet(CommandTest):
             process.kill()
         process.wait()
 
-    def worker(self, *options, url=None):
-        return self.start("worker", "--fleet", url or self.url, "--threads", "1", *options)
+    def worker(self, *options, url=None, **variables):
+        return self.start("worker", "--fleet", url or self.url, "--threads", "1", *options,
+                          **variables)
 
-    def registered_worker(self, *options):
-        worker = self.worker(*options)
+    def registered_worker(self, *options, **variables):
+        worker = self.worker(*options, **variables)
         self.wait_for(lambda: "measures on" in worker.said.read_text())
         return worker
 
@@ -210,6 +213,39 @@ class Fleet(CommandTest):
                                    f"(state <> 'done' OR attempts < 2)"), [])
         self.check_records("a.db")
         self.check_records("b.db")
+
+    def test_a_result_is_not_taken_while_another_worker_has_the_lease(self):
+        worker = self.registered_worker()
+        tuning = self.tuning("a.db", trials=24)
+        self.stop_with_a_lease(worker)
+        held = ",".join(self.held_by(worker))
+        self.rows("UPDATE job SET worker = 'another', lease_until = now() + interval '1 h' "
+                  f"WHERE id IN ({held})")
+        worker.send_signal(signal.SIGCONT)
+        self.wait_for(lambda: "lost its lease; the result is dropped" in worker.said.read_text())
+        self.assertEqual(self.rows(f"SELECT DISTINCT state, worker FROM job WHERE id IN ({held})"),
+                         [["leased", "another"]])
+        self.assertEqual(self.rows(f"SELECT job FROM result WHERE job IN ({held})"), [])
+        self.rows(f"UPDATE job SET lease_until = now() WHERE id IN ({held})")
+        self.finish(tuning)
+        self.check_each_has_one_result()
+        self.check_records("a.db")
+
+    def test_the_lease_of_a_long_measurement_is_renewed(self):
+        stand_in = self.folder / "stand_in"
+        stand_in.write_text(STAND_IN.format(python=sys.executable, seconds=2))
+        stand_in.chmod(0o755)
+        self.registered_worker("--lease", LEASE, TCC_WORKER=str(stand_in))
+        self.tuning("a.db")
+        seen = {}  # when each attempt's lease was to end as it was first seen
+
+        def is_renewed():
+            for job, attempts, until in self.rows(
+                    "SELECT id, attempts, lease_until FROM job WHERE state = 'leased'"):
+                if seen.setdefault((job, attempts), until) != until:
+                    return True
+            return False
+        self.wait_for(is_renewed)
 
     def test_a_server_that_restarts_loses_nothing(self):
         worker = self.registered_worker()

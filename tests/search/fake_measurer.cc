@@ -82,7 +82,7 @@ Measurement FakeMeasurement(const FakeOptions& options, const std::string& artef
 
 StatusOr<Measurement> FakeMeasurer::Open(const Workload& workload, std::vector<uint8_t> reference) {
   std::string artefact(reference.begin(), reference.end());
-  TCC_CHECK(queue_.empty()) << "candidates of '" << open_ << "' are waiting";
+  TCC_CHECK(queue_.empty() || options_.parallel) << "candidates of '" << open_ << "' are waiting";
   TCC_CHECK(WorkloadIn(artefact) == workload.name) << artefact;
   ++opened_[workload.name];
   open_.clear();
@@ -94,6 +94,15 @@ StatusOr<Measurement> FakeMeasurer::Open(const Workload& workload, std::vector<u
   return Measurement{.seconds = FakeSeconds(options_, artefact), .message = ""};
 }
 
+void FakeMeasurer::Submit(MeasureRequest request) {
+  if (options_.parallel) {
+    queue_.push_front(std::move(request));
+  } else {
+    queue_.push_back(std::move(request));
+  }
+  most_waiting_ = std::max(most_waiting_, queue_.size());
+}
+
 // Fails for a candidate whose task is not the open one: a worker would compare it with another
 // task's results.
 StatusOr<std::optional<MeasureReport>> FakeMeasurer::Take() {
@@ -102,7 +111,7 @@ StatusOr<std::optional<MeasureReport>> FakeMeasurer::Take() {
   queue_.pop_front();
   if (taken_ == options_.fail_after) return absl::UnavailableError("measuring cannot go on");
   std::string artefact(request.artefact.begin(), request.artefact.end());
-  if (WorkloadIn(artefact) != open_) {
+  if (WorkloadIn(artefact) != open_ && !options_.parallel) {
     return absl::InternalError(fmt::format("a candidate of '{}' was submitted while '{}' was open",
                                            WorkloadIn(artefact), open_));
   }

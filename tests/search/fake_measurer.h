@@ -37,7 +37,8 @@ struct FakeOptions {
   size_t lowered_keys = 0;  // that all points share; 0: each point has its own
   std::function<bool(const Candidate&)> refuses = {};  // candidates beside the share above
 
-  bool unavailable = false;               // there is no device
+  bool parallel = false;     // Measurer::IsParallel; reports the candidate that came last first
+  bool unavailable = false;  // there is no device
   std::set<std::string> unopenable = {};  // workloads whose references cannot be run
   // Take fails, or asks for a stop, once it has measured so many.
   size_t fail_after = std::numeric_limits<size_t>::max();
@@ -58,7 +59,8 @@ class FakeMeasurer final : public Measurer {
 
   std::string Name() const override { return "fake"; }
   StatusOr<Measurement> Open(const Workload& workload, std::vector<uint8_t> reference) override;
-  void Submit(MeasureRequest request) override { queue_.push_back(std::move(request)); }
+  void Submit(MeasureRequest request) override;
+  bool IsParallel() const override { return options_.parallel; }
   StatusOr<std::optional<MeasureReport>> Take() override;
 
   // Makes artefacts for this measurer, which outlives the function.
@@ -70,6 +72,8 @@ class FakeMeasurer final : public Measurer {
   const std::map<std::string, int>& measured() const { return measured_; }
   // How often each workload was opened, by name.
   const std::map<std::string, int>& opened() const { return opened_; }
+  // The most candidates that waited at once.
+  size_t most_waiting() const { return most_waiting_; }
   // Candidates that were not built since their lowered keys were known.
   size_t known() const { return known_; }
 
@@ -83,6 +87,7 @@ class FakeMeasurer final : public Measurer {
   std::deque<MeasureRequest> queue_;
   std::map<std::string, int> measured_, opened_;
   size_t taken_ = 0;
+  size_t most_waiting_ = 0;
   std::atomic<size_t> known_ = 0;
 };
 

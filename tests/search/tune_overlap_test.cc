@@ -93,6 +93,51 @@ TEST_CASE("building beside measuring keeps the budget and every task's order of 
   }
 }
 
+TEST_CASE("a parallel measurer has batches of several tasks at once, and records keep their order",
+          "[search][tuner][overlap]") {
+  std::vector<Workload> workloads = ThreeProducts();
+  Records turns, store;
+  const FakeOptions fake{.refused = 0.1, .wrong = 0.1, .lowered_keys = 60};
+  FakeMeasurer one(fake);
+  FakeOptions parallel = fake;
+  parallel.parallel = true;
+  FakeMeasurer measurer(parallel);
+  TuneOptions options = OptionsFor(90);
+  options.searcher = "random";
+  CHECK(turns.Run(workloads, options, one).trials == 90);
+  options.overlap = true;
+  options.threads = 2;
+  TuneResult result = store.Run(workloads, options, measurer);
+  CHECK(result.trials == 90);
+  CHECK(result.copied > 0);
+  CHECK(measurer.most_waiting() > options.batch);
+  for (const auto& [artefact, times] : measurer.measured()) CHECK(times == 1);
+  for (const Workload& workload : workloads) {
+    std::vector<std::string> a = TextsOf(turns.Trials(workload));
+    std::vector<std::string> b = TextsOf(store.Trials(workload));
+    size_t common = 1 + (std::min(a.size(), b.size()) - 1) / options.batch * options.batch;
+    CHECK(common > options.batch);
+    a.resize(common);
+    b.resize(common);
+    CHECK(a == b);
+    for (const StoredTrial& trial : store.Trials(workload)) {
+      if (trial.measurement.status != MeasureStatus::kOk || !trial.lowered_key.empty()) continue;
+      CHECK(trial.measurement.seconds ==
+            FakeSeconds(parallel, FakeArtefact(workload, trial.schedule)));
+    }
+  }
+
+  Records stopped, lost;
+  parallel.stop_after = 20;
+  FakeMeasurer stops(parallel);
+  options.stop = stops.stop();
+  CHECK(stopped.Run(workloads, options, stops).trials < 90);
+  parallel.fail_after = 20;
+  FakeMeasurer fails(parallel);
+  options.stop = {};
+  CHECK(absl::IsUnavailable(lost.Try(workloads, options, fails).status()));
+}
+
 TEST_CASE("one task's batches take turns though building may go on beside measuring",
           "[search][tuner][overlap]") {
   std::vector<Workload> workloads = Product();
