@@ -96,44 +96,51 @@ TEST_CASE("building beside measuring keeps the budget and every task's order of 
 TEST_CASE("a parallel measurer has batches of several tasks at once, and records keep their order",
           "[search][tuner][overlap]") {
   std::vector<Workload> workloads = ThreeProducts();
-  Records turns, store;
-  const FakeOptions fake{.refused = 0.1, .wrong = 0.1, .lowered_keys = 60};
-  FakeMeasurer one(fake);
-  FakeOptions parallel = fake;
-  parallel.parallel = true;
-  FakeMeasurer measurer(parallel);
-  TuneOptions options = OptionsFor(90);
+  Records turns, beside;
+  FakeMeasurer one({.wrong = 0.1}), other({.wrong = 0.1, .parallel = true});
+  TuneOptions options = OptionsFor(120);
   options.searcher = "random";
-  CHECK(turns.Run(workloads, options, one).trials == 90);
+  CHECK(turns.Run(workloads, options, one).trials == 120);
   options.overlap = true;
   options.threads = 2;
-  TuneResult result = store.Run(workloads, options, measurer);
-  CHECK(result.trials == 90);
-  CHECK(result.copied > 0);
-  CHECK(measurer.most_waiting() > options.batch);
-  for (const auto& [artefact, times] : measurer.measured()) CHECK(times == 1);
+  CHECK(beside.Run(workloads, options, other).trials == 120);
+  CHECK(other.most_waiting() > options.batch);
+  for (const auto& [artefact, times] : other.measured()) CHECK(times == 1);
   for (const Workload& workload : workloads) {
     std::vector<std::string> a = TextsOf(turns.Trials(workload));
-    std::vector<std::string> b = TextsOf(store.Trials(workload));
+    std::vector<std::string> b = TextsOf(beside.Trials(workload));
+    // As above.
     size_t common = 1 + (std::min(a.size(), b.size()) - 1) / options.batch * options.batch;
     CHECK(common > options.batch);
     a.resize(common);
     b.resize(common);
     CHECK(a == b);
-    for (const StoredTrial& trial : store.Trials(workload)) {
-      if (trial.measurement.status != MeasureStatus::kOk || !trial.lowered_key.empty()) continue;
-      CHECK(trial.measurement.seconds ==
-            FakeSeconds(parallel, FakeArtefact(workload, trial.schedule)));
+    for (const StoredTrial& trial : beside.Trials(workload)) {
+      if (trial.measurement.status != MeasureStatus::kOk) continue;
+      CHECK(trial.measurement.seconds == FakeSeconds({}, FakeArtefact(workload, trial.schedule)));
     }
   }
+}
 
-  Records stopped, lost;
-  parallel.stop_after = 20;
-  FakeMeasurer stops(parallel);
+TEST_CASE("a parallel measurer gets no candidate twice, and may stop or be lost in the middle",
+          "[search][tuner][overlap]") {
+  std::vector<Workload> workloads = ThreeProducts();
+  FakeOptions fake{.refused = 0.1, .lowered_keys = 60, .parallel = true};
+  TuneOptions options = OptionsFor(90);
+  options.overlap = true;
+  Records whole, stopped, lost;
+  FakeMeasurer measurer(fake);
+  TuneResult result = whole.Run(workloads, options, measurer);
+  CHECK(result.trials == 90);
+  CHECK(result.copied > 0);
+  for (const auto& [artefact, times] : measurer.measured()) CHECK(times == 1);
+
+  fake.stop_after = 20;
+  FakeMeasurer stops(fake);
   options.stop = stops.stop();
   CHECK(stopped.Run(workloads, options, stops).trials < 90);
-  parallel.fail_after = 20;
-  FakeMeasurer fails(parallel);
+  fake.fail_after = 20;
+  FakeMeasurer fails(fake);
   options.stop = {};
   CHECK(absl::IsUnavailable(lost.Try(workloads, options, fails).status()));
 }
