@@ -136,8 +136,9 @@ class Batches {
     }
   }
 
-  // Begins batches until there are kBatches, or no other task or trial is left. How many proposals
-  // there will be is not asked, so that the choice does not depend on when they are there.
+  // Begins batches until enough are under way, or no other task or trial is left. How many
+  // proposals there will be is not asked, so that the choice does not depend on when they are
+  // there.
   void Fill() {
     const size_t most = session_.IsParallel() ? kParallelBatches : kBatches;
     while (batches_.size() < most && session_.Affordable(1, under_way_) > 0) {

@@ -263,7 +263,9 @@ class Fleet(CommandTest):
         self.assertNotIn("fault", [row[0] for row in self.rows("SELECT status FROM result")])
 
     def test_jobs_that_are_not_wanted_or_cost_two_workers_are_not_run(self):
-        self.finish(self.worker("--idle-exit"))
+        for worker in [self.worker("--idle-exit") for _ in range(4)]:  # all of them are the first
+            self.finish(worker)
+        self.assertEqual(self.number("SELECT count(*) FROM device"), 1)
         tuning = self.tuning("a.db")
         self.wait_for(lambda: self.rows("SELECT id FROM job"))
         tuning.kill()
