@@ -79,7 +79,7 @@ class Fleet:
         stand_in.write_text(STAND_IN.format(python=sys.executable, seconds=options.seconds))
         stand_in.chmod(0o755)
         self.environment = {**os.environ, "TCC_WORKER": str(stand_in)}
-        self.server = postgres_server.Server("-c max_connections=200")
+        self.server = postgres_server.Server("max_connections=200")
 
     def sql(self, text):
         return self.server.sql(f"SET search_path TO tcc_fleet; {text}").stdout.split()

@@ -5,8 +5,10 @@ import os
 import pathlib
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
+import time
 
 USER = "tcc"
 
@@ -19,40 +21,44 @@ def program(name):
 
 def missing():
     """Why there can be no server; "": there can."""
-    names = [name for name in ("initdb", "pg_ctl", "postgres", "psql") if not program(name)]
-    if os.geteuid() == 0 and not shutil.which("setpriv"):
-        names.append("setpriv")
+    names = [name for name in ("initdb", "postgres", "psql", "setpriv") if not program(name)]
     return f"not installed: {', '.join(names)}" if names else ""
 
 
 class Server:
-    """Runs until close(). What it writes is not synced: nobody needs it after a power failure."""
+    """Runs until close(), or until this program ends. What it writes is not synced: nobody needs it after a power failure."""
 
-    def __init__(self, settings=""):
+    def __init__(self, *settings):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="tcc-fleet-"))
         self.folder.chmod(0o755)
         self.settings = settings
-        self.prefix = []
+        self.prefix = ["setpriv", "--pdeathsig=INT"]
         if os.geteuid() == 0:  # which the server's programs refuse to be
             nobody = pwd.getpwnam("nobody")
             os.chown(self.folder, nobody.pw_uid, nobody.pw_gid)
-            self.prefix = ["setpriv", f"--reuid={nobody.pw_uid}", f"--regid={nobody.pw_gid}",
-                           "--clear-groups"]
-        self.run("initdb", "-D", self.folder / "data", "-U", USER, "-A", "trust", "-E", "UTF8",
-                 "--no-sync", "--locale=C")
+            self.prefix += [f"--reuid={nobody.pw_uid}", f"--regid={nobody.pw_gid}", "--clear-groups"]
+        subprocess.run([*self.prefix, program("initdb"), "-D", self.folder / "data", "-U", USER, "-A",
+                        "trust", "-E", "UTF8", "--no-sync", "--locale=C"], cwd=self.folder,
+                       check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=120)
         self.start()
 
-    def run(self, name, *arguments):
-        subprocess.run([*self.prefix, program(name), *map(str, arguments)], cwd=self.folder,
-                       check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=120)
-
     def start(self):
-        self.run("pg_ctl", "-D", self.folder / "data", "-l", self.folder / "log", "-w", "start", "-o",
-                 f"-c listen_addresses='' -c unix_socket_directories={self.folder} -c fsync=off "
-                 f"{self.settings}")
+        settings = ["listen_addresses=", f"unix_socket_directories={self.folder}", "fsync=off",
+                    *self.settings]
+        with (self.folder / "log").open("a") as log:
+            self.process = subprocess.Popen(
+                [*self.prefix, program("postgres"), "-D", self.folder / "data",
+                 *(word for setting in settings for word in ("-c", setting))],
+                cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        end = time.monotonic() + 120
+        while self.sql("SELECT 1", check=False).returncode != 0:
+            if self.process.poll() is not None or time.monotonic() > end:
+                raise RuntimeError((self.folder / "log").read_text())
+            time.sleep(0.05)
 
     def stop(self):
-        self.run("pg_ctl", "-D", self.folder / "data", "-w", "-m", "fast", "stop")
+        self.process.send_signal(signal.SIGINT)  # a fast shutdown, without waiting for clients
+        self.process.wait(timeout=120)
 
     def close(self):
         self.stop()
