@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include "autodiff_features/faster_start.h"
 #include "codegen_cuda/nvrtc/nvrtc.h"
 #include "codegen_cuda/text/cuda_source.h"
 #include "compiler/check/compare_tensors.h"
@@ -211,8 +212,10 @@ TEST_CASE("an artefact for a GPU is the same for any number of threads", "[compi
   CHECK(ProgramOf(one).code == GpuCode::kCubin);
 }
 
-// Was six, through global memory: flash attention was the choice for CPUs alone.
-TEST_CASE("the core of attention is one launch", "[compiler][gpu]") {
+// Was six, through global memory: flash attention was the choice for CPUs alone. On Hopper six are
+// what its prior expects to be faster, and an H100 takes 24 us for them, 52 for one (BERT's).
+TEST_CASE("the core of attention is one launch where no start is expected to be faster",
+          "[compiler][gpu]") {
   Graph graph = Inferred(R"(graph attention {
   input q: f32[3x40x16]
   input k: f32[3x16x40]
@@ -223,7 +226,7 @@ TEST_CASE("the core of attention is one launch", "[compiler][gpu]") {
   return y
 })");
   for (const Target& target : AllTargets()) {
-    if (target.kind != TargetKind::kGpu) continue;
+    if (target.kind != TargetKind::kGpu || TakesFasterStarts(target)) continue;
     INFO(target.name);
     GpuProgram program = ProgramOf(MustCompile(graph, TextFor(target.name)));
     REQUIRE(program.kernels.size() == 1);

@@ -34,8 +34,9 @@ TEST_CASE("an innermost loop gets a version without its constant conditions", "[
     })");
 }
 
-TEST_CASE("a version where the only condition fails does not ask for it, nor stand where it is empty",
-          "[lower][passes]") {
+TEST_CASE(
+    "a version where the only condition fails does not ask for it, nor stand where it is empty",
+    "[lower][passes]") {
   CheckPass(UnswitchLoops, R"(
     fn f(A: f32[32], B: f32[32]) lowered {
       for i in 0..8 { for j in 0..4 {

@@ -109,7 +109,6 @@ TEST_CASE("a parallel measurer has batches of several tasks at once, and records
   for (const Workload& workload : workloads) {
     std::vector<std::string> a = TextsOf(turns.Trials(workload));
     std::vector<std::string> b = TextsOf(beside.Trials(workload));
-    // As above.
     size_t common = 1 + (std::min(a.size(), b.size()) - 1) / options.batch * options.batch;
     CHECK(common > options.batch);
     a.resize(common);

@@ -81,7 +81,7 @@ KERNEL(clip_without_a_term) {
   return Clip(buffers, 63, 0);
 }
 
-// Off by 2 percent of the largest result.
+// An element that is 2 percent of the largest result off.
 KERNEL(clip_with_a_wrong_element) {
   UNUSED;
   Clip(buffers, 64, 0);
