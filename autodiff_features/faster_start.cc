@@ -4,6 +4,8 @@
 
 #include "autodiff_features/gpu/gpu_prior.h"
 #include "ir/analysis/batch_evaluator.h"
+#include "ir/expr/visitor.h"
+#include "ir/expr/warp_instruction.h"
 #include "schedule/space/runnable_schedule.h"
 
 namespace tcc {
@@ -12,14 +14,30 @@ namespace {
 // A network's kernel finds its operands in L2, but not its weights.
 constexpr RunSettings kInNetwork = {.cold_weights = true};
 
+bool UsesTensorCores(const Function& scheduled) {
+  bool uses = false;
+  PreOrder(scheduled.body, [&](const Stmt& stmt) {
+    const auto* call = stmt.as<IntrinsicCall>();
+    const WarpInstruction* known = call ? FindWarpInstruction(call->intrinsic) : nullptr;
+    uses = uses || (known && known->kind == WarpInstruction::Kind::kMma);
+  });
+  return uses;
+}
+
+struct ExpectedStart {
+  double ln_seconds = 0;
+  bool tensor_cores = false;
+};
+
 // Returns nullopt for a start that does not run on the target.
-std::optional<double> ExpectedAtStart(const KernelWork& work, const Sketch& sketch,
-                                      const Target& target) {
+std::optional<ExpectedStart> ExpectedAtStart(const KernelWork& work, const Sketch& sketch,
+                                             const Target& target) {
   const Schedule schedule = {.trace = sketch.trace, .decisions = sketch.start};
   StatusOr<Function> scheduled = ReplayFor(target, work.variants[sketch.variant], schedule);
   if (!scheduled.ok()) return std::nullopt;
   StatusOr<double> expected = ExpectedLnSeconds(*scheduled, target);
-  return expected.ok() ? std::optional(*expected) : std::nullopt;
+  if (!expected.ok()) return std::nullopt;
+  return ExpectedStart{*expected, UsesTensorCores(*scheduled)};
 }
 
 }  // namespace
@@ -41,14 +59,15 @@ bool TakesFasterStarts(const Target& target) {
 
 size_t FasterStart(const KernelWork& work, std::span<const Sketch> sketches, const Target& target) {
   if (sketches.empty()) return 0;
-  std::optional<double> first = ExpectedAtStart(work, sketches[0], target);
+  std::optional<ExpectedStart> first = ExpectedAtStart(work, sketches[0], target);
   if (!first) return 0;
   size_t best = 0;
-  double least = *first - std::log(GpuProfileOf(target.sm).start_margin);
+  double least = first->ln_seconds - std::log(GpuProfileOf(target.sm).start_margin);
   for (size_t s = 1; s < sketches.size(); ++s) {
-    std::optional<double> expected = ExpectedAtStart(work, sketches[s], target);
-    if (!expected || *expected >= least) continue;
-    least = *expected;
+    std::optional<ExpectedStart> expected = ExpectedAtStart(work, sketches[s], target);
+    if (!expected || expected->ln_seconds >= least) continue;
+    if (first->tensor_cores && !expected->tensor_cores) continue;
+    least = expected->ln_seconds;
     best = s;
   }
   return best;

@@ -50,7 +50,7 @@ Status RunWorker(const WorkerCommand& command) {
     options.runner.hello.ordinal = static_cast<uint32_t>(ordinal);
     options.runner.spare = true;
   }
-  return ServeFleet(std::move(options));
+  return ServeFleet(options);
 }
 
 }  // namespace

@@ -21,19 +21,17 @@ namespace {
 constexpr int64_t kExact = int64_t{1} << 52;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-// Compiles a function for wider vectors too. Results are the same: no product and sum are fused.
+// TCC_FOR_ANY_VECTORS compiles a function for wider vectors too; results are the same, as no
+// product and sum are fused. TCC_BY_SINGLE_VECTORS keeps a loop from taking several vectors at a
+// time: there are few points. Code that a sanitizer watches has no vectors.
 #if defined(__x86_64__) && defined(__clang__)
-#if !__has_feature(address_sanitizer)
+#if !__has_feature(address_sanitizer) && !__has_feature(coverage_sanitizer)
 #define TCC_FOR_ANY_VECTORS __attribute__((target_clones("avx512f", "avx2", "default")))
+#define TCC_BY_SINGLE_VECTORS _Pragma("clang loop vectorize_width(8) interleave_count(1)")
 #endif
 #endif
 #ifndef TCC_FOR_ANY_VECTORS
 #define TCC_FOR_ANY_VECTORS
-#endif
-// Keeps a loop from taking several vectors at a time: there are few points.
-#if defined(__clang__)
-#define TCC_BY_SINGLE_VECTORS _Pragma("clang loop vectorize_width(8) interleave_count(1)")
-#else
 #define TCC_BY_SINGLE_VECTORS
 #endif
 

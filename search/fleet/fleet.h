@@ -32,7 +32,7 @@ struct FleetDevice {
 // Its measurer is parallel. Unavailable: the server cannot be reached, its tables are of another
 // version, or there is no such device. FailedPrecondition: the URL is malformed or has a password,
 // or there are several devices; the message lists them.
-StatusOr<FleetDevice> FindFleetDevice(FleetOptions options, const Target& target,
+StatusOr<FleetDevice> FindFleetDevice(const FleetOptions& options, const Target& target,
                                       const std::string& device);
 
 struct FleetWorkerOptions {
@@ -45,7 +45,7 @@ struct FleetWorkerOptions {
 
 // Measures candidates of the fleet until a stop is requested. Unavailable: the server or the device
 // is missing, or a task that runs elsewhere does not run here.
-Status ServeFleet(FleetWorkerOptions options);
+Status ServeFleet(const FleetWorkerOptions& options);
 
 // Returns the SQL that makes the fleet's tables and the roles tcc_tuner and tcc_worker, which may
 // do what a tuner and a worker need and nothing else. It may be run again.

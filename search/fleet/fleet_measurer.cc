@@ -211,10 +211,9 @@ bool Runs(const Target& target, const ReadyMessage& ready) {
 
 }  // namespace
 
-StatusOr<FleetDevice> FindFleetDevice(FleetOptions options, const Target& target,
+StatusOr<FleetDevice> FindFleetDevice(const FleetOptions& options, const Target& target,
                                       const std::string& device) {
-  TCC_ASSIGN_OR_RETURN(std::shared_ptr<FleetConnection> connection,
-                       FleetConnection::Open(std::move(options)));
+  TCC_ASSIGN_OR_RETURN(std::shared_ptr<FleetConnection> connection, FleetConnection::Open(options));
   TCC_ASSIGN_OR_RETURN(
       SqlRows rows,
       connection->Run("SELECT id, text, ready FROM device WHERE protocol = $1::int ORDER BY text",

@@ -282,7 +282,7 @@ class FleetWorker {
 
 }  // namespace
 
-Status ServeFleet(FleetWorkerOptions options) {
+Status ServeFleet(const FleetWorkerOptions& options) {
   TCC_ASSIGN_OR_RETURN(std::unique_ptr<FleetConnection> connection,
                        FleetConnection::Open(options.fleet));
   TCC_ASSIGN_OR_RETURN(

@@ -4,11 +4,11 @@
 // A build without libpq has no fleet.
 namespace tcc {
 
-StatusOr<FleetDevice> FindFleetDevice(FleetOptions, const Target&, const std::string&) {
+StatusOr<FleetDevice> FindFleetDevice(const FleetOptions&, const Target&, const std::string&) {
   return ServeFleet({});
 }
 
-Status ServeFleet(FleetWorkerOptions) {
+Status ServeFleet(const FleetWorkerOptions&) {
   return Missing("this build has no fleet: libpq was not found, or TCC_FLEET is off");
 }
 

@@ -88,9 +88,6 @@ void TuneSession::MakeTuner(TaskState& task, const TaskTunerOptions& options) {
   task.tuner->Suggest(task.imported);
   for (const StoredTrial& trial : task.known) {
     if (!trial.lowered_key.empty()) task.lowered.emplace(trial.lowered_key, trial.measurement);
-    if (trial.searcher == "constructed" && trial.measurement.status == MeasureStatus::kOk) {
-      task.result.constructed_seconds = trial.measurement.seconds;
-    }
   }
   task.known.clear();
   task.imported.clear();
@@ -217,7 +214,11 @@ Status TuneSession::SetReference(TaskState& task, const Start& start, const Meas
                       .measurement = measured,
                       .build_seconds = built.build_seconds,
                       .searcher = "constructed"};
-  if (task.result.constructed_seconds > 0) return OkStatus();
+  auto known = task.lowered.find(built.lowered_key);
+  if (known != task.lowered.end() && known->second.status == MeasureStatus::kOk) {
+    task.result.constructed_seconds = known->second.seconds;
+    return OkStatus();
+  }
   task.unrecorded = point;
   // In the network it takes another time.
   return options_.in_place ? OkStatus() : FinishConstructed(task, measured);

@@ -280,6 +280,24 @@ TEST_CASE("the next start is the reference where the first cannot be built", "[s
   }
 }
 
+TEST_CASE("a run counts its gains from the start that is the default now", "[search][tuner]") {
+  std::vector<Workload> workloads = Product();
+  TaskSpace space(workloads[0], SearchTarget());
+  const std::string first = Print(space.sketch(0).trace);
+  FakeOptions fake;
+  fake.refuses = [&](const Candidate& candidate) {
+    return Print(candidate.schedule.trace) == first;
+  };
+  Records store, fresh;
+  FakeMeasurer without_first(fake), with_first, alone;
+  const double second_start =
+      store.Run(workloads, OptionsFor(8), without_first).tasks[0].constructed_seconds;
+  const double resumed =
+      store.Run(workloads, OptionsFor(8), with_first).tasks[0].constructed_seconds;
+  CHECK(resumed != second_start);
+  CHECK(resumed == fresh.Run(workloads, OptionsFor(8), alone).tasks[0].constructed_seconds);
+}
+
 TEST_CASE("no device is an error, and so is a searcher that there is not", "[search][tuner]") {
   std::vector<Workload> workloads = Product();
   Records store;
