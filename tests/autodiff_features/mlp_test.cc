@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kFeatures = 37;
 
-NestBatch RandomBatch(std::vector<size_t> nests_of_kernels, uint64_t seed) {
+NestBatch RandomBatch(const std::vector<size_t>& nests_of_kernels, uint64_t seed) {
   Random random(seed);
   NestBatch batch;
   for (size_t nests : nests_of_kernels) {
