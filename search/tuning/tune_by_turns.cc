@@ -63,7 +63,8 @@ void EndRound(TuneSession& session, TaskState& task, double begin) {
 }
 
 // Measures a batch, with overlap each candidate as soon as it and those before it are built.
-// `begin` is when the time that the batch took began; `between` is called before each candidate.
+// `begin` is when the time that the batch took began; `between` is called again and again until
+// each candidate is built.
 Status MeasureBatch(TuneSession& session, TaskBatch batch, double begin,
                     const std::function<Status()>& between) {
   TaskState& task = *batch.task;
@@ -73,7 +74,10 @@ Status MeasureBatch(TuneSession& session, TaskBatch batch, double begin,
   for (size_t i = 0; i < batch.proposals.size(); ++i) {
     // A batch that is built is measured even if that takes longer than there is time.
     if (task.done || (overlap ? session.IsOver() : session.IsStopped())) return OkStatus();
-    TCC_RETURN_IF_ERROR(between());
+    // Proposals of other tasks may come while it is built.
+    do {
+      TCC_RETURN_IF_ERROR(between());
+    } while (!session.AwaitBuilt(batch, i));
     TCC_ASSIGN_OR_RETURN(BuiltCandidate built, session.TakeBuilt(batch, i));
     if (absl::IsCancelled(built.status)) return OkStatus();
     std::optional<Measurement> known = session.Known(task, built);

@@ -313,6 +313,12 @@ Status TuneSession::BeginBuild(TaskBatch& batch) {
   return OkStatus();
 }
 
+bool TuneSession::AwaitBuilt(const TaskBatch& batch, size_t candidate) {
+  constexpr std::chrono::milliseconds kLittle(10);
+  PhaseClock clock(result_.phases.build);
+  return batch.built[candidate].wait_for(kLittle) != std::future_status::timeout;
+}
+
 StatusOr<BuiltCandidate> TuneSession::TakeBuilt(TaskBatch& batch, size_t candidate) {
   PhaseClock clock(result_.phases.build);
   BuiltCandidate built = batch.built[candidate].get();

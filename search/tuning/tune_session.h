@@ -114,6 +114,8 @@ class TuneSession {
   // Waits for the proposals and begins to build them, behind earlier batches. An exhausted
   // task has none and is done.
   Status BeginBuild(TaskBatch& batch);
+  // Waits a little for a candidate; returns whether it is built.
+  bool AwaitBuilt(const TaskBatch& batch, size_t candidate);
   // Waits for a candidate, in their order.
   StatusOr<BuiltCandidate> TakeBuilt(TaskBatch& batch, size_t candidate);
   // Drops what is still to be proposed or built, and must not be asked for any more.

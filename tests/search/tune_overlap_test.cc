@@ -42,8 +42,13 @@ class Told {
   std::set<std::string> names_;
 };
 
-// The trials that were told, which a searcher waits for, and whether they came.
+std::string FirstTraceOf(const TaskSpace& space) {
+  return Print(space.sketch(0).trace);
+}
+
+// The trials that were told, which a searcher of one task waits for, and whether they came.
 Told* g_measured = nullptr;
+std::string g_waiting;  // the task's FirstTraceOf: no thread but the test's may use Catch's macros
 std::atomic<bool> g_came = true;
 
 // Draws points; in the first round of the task "two" only once a candidate was measured.
@@ -53,8 +58,7 @@ class WaitingSearcher final : public Searcher {
       : context_(context), inner_(MakeRandomSearcher(context)) {}
 
   std::vector<SearchPoint> Propose(size_t count, Random& random) override {
-    const TaskSpace two(ThreeProducts()[1], SearchTarget());
-    const bool waits = Print(context_.space.sketch(0).trace) == Print(two.sketch(0).trace);
+    const bool waits = FirstTraceOf(context_.space) == g_waiting;
     if (waits && context_.history.trials().size() == 1 && !g_measured->Wait(1)) g_came = false;
     return inner_->Propose(count, random);
   }
@@ -295,6 +299,7 @@ TEST_CASE("a task is proposed for while candidates of another are measured",
   Records store;
   FakeMeasurer measurer;
   Told measured;
+  g_waiting = FirstTraceOf(TaskSpace(ThreeProducts()[1], SearchTarget()));
   g_measured = &measured;
   g_came = true;
   TuneOptions options = OptionsFor(60);
