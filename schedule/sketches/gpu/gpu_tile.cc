@@ -132,7 +132,9 @@ class ThreadTiled {
     for (size_t r = step.size(); r-- > 0 && terms < kReductionStep;) {
       const int64_t extent = t_.reduce[r].extent;
       const bool first = terms == 1;
-      if (first) step[r].inner = std::clamp<int64_t>(extent, 1, kUnrolledTerms);
+      if (first) {
+        step[r].inner = extent < kReductionStep ? std::max<int64_t>(extent, 1) : kUnrolledTerms;
+      }
       const int64_t most = first ? kReductionStep / kUnrolledTerms : kMaxTurns;
       step[r].turns = std::clamp<int64_t>(extent / step[r].inner, 1, most);
       terms *= step[r].inner * step[r].turns;
