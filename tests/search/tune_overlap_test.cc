@@ -68,6 +68,18 @@ class WaitingSearcher final : public Searcher {
   std::unique_ptr<Searcher> inner_;
 };
 
+// Trials agree in the constructed candidate and whole batches: the last one may be cut by the
+// budget.
+void CheckSameOrder(std::span<const StoredTrial> some, std::span<const StoredTrial> others,
+                    size_t batch) {
+  std::vector<std::string> a = TextsOf(some), b = TextsOf(others);
+  size_t common = 1 + (std::min(a.size(), b.size()) - 1) / batch * batch;
+  CHECK(common > batch);
+  a.resize(common);
+  b.resize(common);
+  CHECK(a == b);
+}
+
 }  // namespace
 
 TEST_CASE("building beside measuring keeps the budget and every task's order of proposals",
@@ -85,14 +97,7 @@ TEST_CASE("building beside measuring keeps the budget and every task's order of 
     CHECK(beside.Run(workloads, options, other).trials == 120);
     for (const auto& [artefact, times] : other.measured()) CHECK(times == 1);
     for (const Workload& workload : workloads) {
-      std::vector<std::string> a = TextsOf(turns.Trials(workload));
-      std::vector<std::string> b = TextsOf(beside.Trials(workload));
-      // The constructed candidate and whole batches: the last one may be cut by the budget.
-      size_t common = 1 + (std::min(a.size(), b.size()) - 1) / options.batch * options.batch;
-      CHECK(common > options.batch);
-      a.resize(common);
-      b.resize(common);
-      CHECK(a == b);
+      CheckSameOrder(turns.Trials(workload), beside.Trials(workload), options.batch);
     }
   }
 }
@@ -111,13 +116,7 @@ TEST_CASE("a parallel measurer has batches of several tasks at once, and records
   CHECK(other.most_waiting() > options.batch);
   for (const auto& [artefact, times] : other.measured()) CHECK(times == 1);
   for (const Workload& workload : workloads) {
-    std::vector<std::string> a = TextsOf(turns.Trials(workload));
-    std::vector<std::string> b = TextsOf(beside.Trials(workload));
-    size_t common = 1 + (std::min(a.size(), b.size()) - 1) / options.batch * options.batch;
-    CHECK(common > options.batch);
-    a.resize(common);
-    b.resize(common);
-    CHECK(a == b);
+    CheckSameOrder(turns.Trials(workload), beside.Trials(workload), options.batch);
     for (const StoredTrial& trial : beside.Trials(workload)) {
       if (trial.measurement.status != MeasureStatus::kOk) continue;
       CHECK(trial.measurement.seconds == FakeSeconds({}, FakeArtefact(workload, trial.schedule)));
