@@ -372,26 +372,9 @@ class Report(CommandTest):
         for width, scrolled in zip(WIDTHS, seen):
             self.assertLessEqual(scrolled, width)
 
-    def test_a_firefox_shows_it(self):
-        browser = shutil.which("firefox")
-        if not browser:
-            self.skip_aloud("no browser is here; looked for firefox")
-        self.wide_run()
-        for width in WIDTHS:
-            picture = self.folder / f"{width}.png"
-            subprocess.run([browser, "--headless", "--profile", self.make_profile(), "--screenshot",
-                            picture, f"--window-size={width},2000", self.output.as_uri()],
-                           capture_output=True, timeout=120, check=True)
-            self.assertGreater(picture.stat().st_size, 0)
-
     def skip_aloud(self, reason):
         print(f"{self.id()}: {reason}")
         self.skipTest(reason)
-
-    def make_profile(self):
-        profile = self.folder / "firefox"
-        profile.mkdir(exist_ok=True)
-        return profile
 
 
 def frames_of(text):
