@@ -42,22 +42,13 @@ Json TensorRows(const std::vector<TensorInfo>& infos, const Metadata& metadata) 
   return rows;
 }
 
-// Counts the instructions that call each kernel, those of loops and branches once each.
-void CountCalls(const std::vector<Instruction>& body, std::vector<size_t>& calls) {
-  for (const Instruction& instruction : body) {
-    if (const auto* loop = std::get_if<PlanLoop>(&instruction.op)) CountCalls(loop->body, calls);
-    if (const auto* branch = std::get_if<PlanIf>(&instruction.op)) {
-      CountCalls(branch->then_body, calls);
-      CountCalls(branch->else_body, calls);
-    }
-    if (const auto* call = std::get_if<PlanCall>(&instruction.op)) ++calls[call->kernel];
-  }
-}
-
 Json ArtefactSummary(const Artefact& artefact) {
   const Metadata& metadata = artefact.metadata;
   std::vector<size_t> calls(metadata.kernels.size());
-  CountCalls(artefact.plan.body, calls);
+  // Those of loops and branches count once each.
+  ForEachInstruction(artefact.plan.body, [&](const Instruction& instruction) {
+    if (const auto* call = std::get_if<PlanCall>(&instruction.op)) ++calls[call->kernel];
+  });
   Json kernels = Json::array();
   for (size_t i = 0; i < calls.size(); ++i) {
     const KernelInfo& kernel = metadata.kernels[i];

@@ -13,23 +13,16 @@ struct Moved {
   int64_t calls = 0;
 };
 
-void AddCalls(const Plan& plan, const std::vector<Instruction>& body, std::vector<Moved>& moved) {
-  for (const Instruction& instruction : body) {
-    if (const auto* loop = std::get_if<PlanLoop>(&instruction.op)) {
-      AddCalls(plan, loop->body, moved);
-    }
-    if (const auto* branch = std::get_if<PlanIf>(&instruction.op)) {
-      AddCalls(plan, branch->then_body, moved);
-      AddCalls(plan, branch->else_body, moved);
-    }
+void AddCalls(const Plan& plan, std::vector<Moved>& moved) {
+  ForEachInstruction(plan.body, [&](const Instruction& instruction) {
     const auto* call = std::get_if<PlanCall>(&instruction.op);
-    if (call == nullptr) continue;
+    if (call == nullptr) return;
     Moved& of_kernel = moved[call->kernel];
     ++of_kernel.calls;
     for (BufferId id : std::set<BufferId>(call->buffers.begin(), call->buffers.end())) {
       of_kernel.bytes += static_cast<double>(plan.buffers[id].bytes.AsConstant().value_or(0));
     }
-  }
+  });
 }
 
 std::optional<int64_t> StatisticOf(const KernelInfo& kernel, std::string_view key) {
@@ -60,7 +53,7 @@ std::pair<std::string, double> ArithmeticOf(const KernelInfo& kernel, const Devi
 
 std::vector<double> BytesOfCalls(const Artefact& artefact) {
   std::vector<Moved> moved(artefact.metadata.kernels.size());
-  AddCalls(artefact.plan, artefact.plan.body, moved);
+  AddCalls(artefact.plan, moved);
   std::vector<double> bytes;
   for (size_t k = 0; k < moved.size(); ++k) {
     double whole = moved[k].bytes / static_cast<double>(std::max<int64_t>(moved[k].calls, 1));

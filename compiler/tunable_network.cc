@@ -31,39 +31,23 @@ void AddWorkloads(const KernelSet& set, TunableNetwork& network) {
   }
 }
 
-// A walk over the plan's calls in order, a loop's calls once. The producer of a buffer is the last
+// Walks over the plan's calls in order, a loop's calls once. The producer of a buffer is the last
 // call that wrote it.
-class ConsumerFinder {
- public:
-  explicit ConsumerFinder(TunableNetwork& network) : network_(network) {
-    network.consumers.resize(network.workloads.size());
-  }
-
-  void Visit(const std::vector<Instruction>& body) {
-    for (const Instruction& instruction : body) {
-      if (const auto* call = std::get_if<PlanCall>(&instruction.op)) Visit(*call);
-      if (const auto* loop = std::get_if<PlanLoop>(&instruction.op)) Visit(loop->body);
-      if (const auto* branch = std::get_if<PlanIf>(&instruction.op)) {
-        Visit(branch->then_body);
-        Visit(branch->else_body);
-      }
+void FindConsumers(TunableNetwork& network) {
+  network.consumers.resize(network.workloads.size());
+  std::map<BufferId, size_t> maker;  // task
+  ForEachInstruction(network.skeleton.plan.body, [&](const Instruction& instruction) {
+    const auto* call = std::get_if<PlanCall>(&instruction.op);
+    if (call == nullptr) return;
+    size_t task = network.task_of_kernel[call->kernel];
+    size_t inputs = network.workloads[task].inputs;
+    for (size_t i = 0; i < call->buffers.size(); ++i) {
+      auto made = maker.find(call->buffers[i]);
+      if (i < inputs && made != maker.end()) network.consumers[made->second].insert(task);
     }
-  }
-
- private:
-  void Visit(const PlanCall& call) {
-    size_t task = network_.task_of_kernel[call.kernel];
-    size_t inputs = network_.workloads[task].inputs;
-    for (size_t i = 0; i < call.buffers.size(); ++i) {
-      auto made = maker_.find(call.buffers[i]);
-      if (i < inputs && made != maker_.end()) network_.consumers[made->second].insert(task);
-    }
-    for (size_t i = inputs; i < call.buffers.size(); ++i) maker_[call.buffers[i]] = task;
-  }
-
-  TunableNetwork& network_;
-  std::map<BufferId, size_t> maker_;  // task
-};
+    for (size_t i = inputs; i < call->buffers.size(); ++i) maker[call->buffers[i]] = task;
+  });
+}
 
 // Makes every kernel take all parameters unchanged, since candidates prepare constants themselves.
 void TakeAllParameters(KernelSet& set) {
@@ -95,7 +79,7 @@ StatusOr<TunableNetwork> TunableNetworkOf(Graph graph, const CompileOptions& opt
   network.skeleton.device = ArtefactDevice(options.target.kind);
   network.skeleton.weights = std::move(plan.weights);
   network.skeleton.plan = std::move(plan.plan);
-  ConsumerFinder(network).Visit(network.skeleton.plan.body);
+  FindConsumers(network);
   TCC_ASSIGN_OR_RETURN(network.skeleton.metadata, DescribeModel(graph, output_names, set, {},
                                                                 options.target, options.numeric));
   return network;

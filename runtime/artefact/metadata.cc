@@ -72,12 +72,7 @@ Status CheckShapeVariables(const Metadata& metadata) {
     for (const SizeExpr& dim : input.shape) {
       std::vector<int64_t> variables = VariablesOf(dim);
       if (variables.empty()) continue;
-      if (dim.code.size() != 1) {
-        return InvalidInput(
-            "metadata: input '{}' has dimension {}; expected a number or a variable", input.name,
-            ToString(dim, metadata.ShapeVariableNames()));
-      }
-      bound[static_cast<size_t>(variables[0])] = true;
+      if (dim.code.size() == 1) bound[static_cast<size_t>(variables[0])] = true;
     }
   }
   for (size_t i = 0; i < bound.size(); ++i) {
@@ -141,6 +136,11 @@ Status VerifyMetadata(const Metadata& metadata) {
   for (const KernelInfo& kernel : metadata.kernels) {
     if (!IsSymbol(kernel.name)) {
       return InvalidInput("metadata: '{}' is not a kernel's name", kernel.name);
+    }
+    for (const SizeRange& range : kernel.shape_args) {
+      if (range.low <= range.high) continue;
+      return InvalidInput("metadata: kernel '{}' takes a size in [{}, {}]", kernel.name, range.low,
+                          range.high);
     }
   }
   return CheckShapeVariables(metadata);

@@ -21,18 +21,26 @@ struct ShapeVariable {
   int64_t high = 0;
 };
 
-// An input or output. A dimension is a constant or an expression over the shape variables; an
-// input's is a constant or a single variable, which it binds.
+// An input or output. A dimension is a constant or an expression over the shape variables. An
+// input's dimension that is a single variable binds it; one that is a formula is compared.
 struct TensorInfo {
   std::string name;
   DType dtype;
   std::vector<SizeExpr> shape;
 };
 
+// The least and the greatest value of a size.
+struct SizeRange {
+  int64_t low = 0;
+  int64_t high = 0;
+};
+
 struct KernelInfo {
   std::string name;                // its symbol in the kernels section
   std::vector<std::string> nodes;  // names of the model's nodes that it computes
   int64_t flops = 0;               // of one call, at the low end of the shape variables
+  // The ranges of the sizes that a call passes; the machine code relies on them.
+  std::vector<SizeRange> shape_args = {};
   // Facts that the code generator knows of the machine code, in the order of the keys: "code_bytes"
   // -> n. "moved_bytes" are the bytes of the elements that one call reads or writes, each once.
   std::vector<std::pair<std::string, int64_t>> statistics = {};

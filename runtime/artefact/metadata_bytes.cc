@@ -9,7 +9,7 @@ namespace {
 constexpr size_t kMinTextBytes = 4;
 constexpr size_t kMinVariableBytes = kMinTextBytes + 16;
 constexpr size_t kMinTensorBytes = kMinTextBytes + 5;
-constexpr size_t kMinKernelBytes = kMinTextBytes + 20;
+constexpr size_t kMinKernelBytes = kMinTextBytes + 24;
 constexpr size_t kMinExprBytes = 4;
 
 void WriteTensors(ByteWriter& writer, const std::vector<TensorInfo>& tensors) {
@@ -61,6 +61,11 @@ KernelInfo ReadKernel(ByteReader& reader) {
   kernel.name = reader.Text();
   kernel.nodes = ReadTexts(reader);
   kernel.flops = reader.I64();
+  size_t sizes = reader.Count(16);
+  for (size_t i = 0; i < sizes && reader.ok(); ++i) {
+    int64_t low = reader.I64();
+    kernel.shape_args.push_back({low, reader.I64()});
+  }
   size_t statistics = reader.Count(kMinTextBytes + 8);
   for (size_t i = 0; i < statistics && reader.ok(); ++i) {
     std::string key = reader.Text();
@@ -100,6 +105,11 @@ std::vector<uint8_t> MetadataBytes(const Metadata& metadata) {
     writer.Text(kernel.name);
     WriteTexts(writer, kernel.nodes);
     writer.I64(kernel.flops);
+    writer.Count(kernel.shape_args.size());
+    for (const SizeRange& range : kernel.shape_args) {
+      writer.I64(range.low);
+      writer.I64(range.high);
+    }
     writer.Count(kernel.statistics.size());
     for (const auto& [key, value] : kernel.statistics) {
       writer.Text(key);

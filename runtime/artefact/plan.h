@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,8 +17,9 @@
 // beforehand.
 //
 // Variables of every SizeExpr: 0 .. shape_variables-1 are the model's shape variables (bound from
-// the inputs' shapes, metadata.h). Then come `counters` loop counters, each of which has a value
-// only in the body of the loop that names it. A static model has constants throughout.
+// the inputs' shapes, metadata.h). Then come the plan's lets, each of which is a formula over the
+// variables before it. Then come `counters` loop counters, each of which has a value only in the
+// body of the loop that names it. A static model has constants throughout.
 namespace tcc {
 
 using BufferId = uint32_t;
@@ -71,24 +73,47 @@ struct PlanIf {
   std::vector<Instruction> else_body;
 };
 
+// Runs one of several bodies, number `which`, a formula over shape variables and lets. A number
+// without a body is an error.
+struct PlanSwitch {
+  SizeExpr which;
+  std::vector<std::vector<Instruction>> bodies;
+};
+
 struct Instruction {
-  std::variant<PlanCall, PlanCopy, PlanLoop, PlanIf> op;
+  std::variant<PlanCall, PlanCopy, PlanLoop, PlanIf, PlanSwitch> op;
+};
+
+// A condition on shape variables and lets that was assumed when the plan was made. Where it is 0 a
+// run is refused, with the message, before anything is computed.
+struct PlanCheck {
+  SizeExpr holds;
+  std::string message;
 };
 
 struct Plan {
   uint32_t shape_variables = 0;
+  std::vector<SizeExpr> lets;
   uint32_t counters = 0;
+  std::vector<PlanCheck> checks;
   SizeExpr arena_bytes;
   std::vector<PlanBuffer> buffers;
   std::vector<Instruction> body;
+
+  // Returns how many variables have the same value throughout a run: shape variables and lets.
+  size_t fixed_variables() const { return shape_variables + lets.size(); }
 };
 
-// The deepest nesting of Loop and If.
+// The deepest nesting of Loop, If and Switch.
 inline constexpr int kMaxPlanDepth = 64;
 
-// Returns whether the instructions, calls and copies alone, do the same work whatever the values
-// are.
+// Returns whether the instructions do the same work whatever the values are, at the same shapes:
+// calls, copies, and switches between such bodies.
 bool IsStraight(const std::vector<Instruction>& body);
+
+// Calls `visit` with each instruction, those of loops, branches and switches after their owner.
+void ForEachInstruction(const std::vector<Instruction>& body,
+                        const std::function<void(const Instruction&)>& visit);
 
 std::vector<uint8_t> PlanBytes(const Plan& plan);
 // Decodes a plan. The caller still has to call VerifyPlan.

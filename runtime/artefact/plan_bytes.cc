@@ -3,11 +3,12 @@
 namespace tcc {
 namespace {
 
-enum class OpCode : uint8_t { kCall, kCopy, kLoop, kIf };
+enum class OpCode : uint8_t { kCall, kCopy, kLoop, kIf, kSwitch };
 
 // The smallest encodings, which bound how many items a list can have.
 constexpr size_t kMinExprBytes = 4;
 constexpr size_t kMinBufferBytes = 5 + 2 * kMinExprBytes;
+constexpr size_t kMinBodyBytes = 4;
 constexpr size_t kMinInstructionBytes = 9;
 
 // Stands for "no buffer".
@@ -49,6 +50,12 @@ struct InstructionWriter {
     writer.U32(branch.condition);
     WriteBody(writer, branch.then_body);
     WriteBody(writer, branch.else_body);
+  }
+  void operator()(const PlanSwitch& choice) {
+    writer.U8(static_cast<uint8_t>(OpCode::kSwitch));
+    Write(writer, choice.which);
+    writer.Count(choice.bodies.size());
+    for (const std::vector<Instruction>& body : choice.bodies) WriteBody(writer, body);
   }
 };
 
@@ -97,6 +104,16 @@ PlanIf ReadIf(ByteReader& reader, int depth) {
   return branch;
 }
 
+PlanSwitch ReadSwitch(ByteReader& reader, int depth) {
+  PlanSwitch choice;
+  choice.which = ReadSizeExpr(reader);
+  size_t count = reader.Count(kMinBodyBytes);
+  for (size_t i = 0; i < count && reader.ok(); ++i) {
+    choice.bodies.push_back(ReadBody(reader, depth + 1));
+  }
+  return choice;
+}
+
 Instruction ReadInstruction(ByteReader& reader, int depth) {
   size_t position = reader.position();
   uint8_t code = reader.U8();
@@ -112,6 +129,8 @@ Instruction ReadInstruction(ByteReader& reader, int depth) {
       return {ReadLoop(reader, depth)};
     case OpCode::kIf:
       return {ReadIf(reader, depth)};
+    case OpCode::kSwitch:
+      return {ReadSwitch(reader, depth)};
   }
   reader.Fail(InvalidInput("plan has unknown instruction {} at byte {}", code, position));
   return {};
@@ -120,7 +139,7 @@ Instruction ReadInstruction(ByteReader& reader, int depth) {
 std::vector<Instruction> ReadBody(ByteReader& reader, int depth) {
   std::vector<Instruction> body;
   if (depth > kMaxPlanDepth) {
-    reader.Fail(InvalidInput("plan nests Loop and If deeper than {}", kMaxPlanDepth));
+    reader.Fail(InvalidInput("plan nests Loop, If and Switch deeper than {}", kMaxPlanDepth));
     return body;
   }
   size_t count = reader.Count(kMinInstructionBytes);
@@ -147,7 +166,14 @@ PlanBuffer ReadBuffer(ByteReader& reader) {
 std::vector<uint8_t> PlanBytes(const Plan& plan) {
   ByteWriter writer;
   writer.U32(plan.shape_variables);
+  writer.Count(plan.lets.size());
+  for (const SizeExpr& let : plan.lets) Write(writer, let);
   writer.U32(plan.counters);
+  writer.Count(plan.checks.size());
+  for (const PlanCheck& check : plan.checks) {
+    Write(writer, check.holds);
+    writer.Text(check.message);
+  }
   Write(writer, plan.arena_bytes);
   writer.Count(plan.buffers.size());
   for (const PlanBuffer& buffer : plan.buffers) {
@@ -164,7 +190,14 @@ StatusOr<Plan> ParsePlan(std::span<const uint8_t> bytes) {
   ByteReader reader(bytes, "plan section");
   Plan plan;
   plan.shape_variables = reader.U32();
+  size_t lets = reader.Count(kMinExprBytes);
+  for (size_t i = 0; i < lets && reader.ok(); ++i) plan.lets.push_back(ReadSizeExpr(reader));
   plan.counters = reader.U32();
+  size_t checks = reader.Count(2 * kMinExprBytes);
+  for (size_t i = 0; i < checks && reader.ok(); ++i) {
+    SizeExpr holds = ReadSizeExpr(reader);
+    plan.checks.push_back({std::move(holds), reader.Text()});
+  }
   plan.arena_bytes = ReadSizeExpr(reader);
   size_t buffers = reader.Count(kMinBufferBytes);
   for (size_t i = 0; i < buffers && reader.ok(); ++i) plan.buffers.push_back(ReadBuffer(reader));

@@ -67,12 +67,26 @@ struct InstructionText {
     Line("else");
     Body(branch.else_body);
   }
+  void operator()(const PlanSwitch& choice) {
+    Line(fmt::format("switch {}", ToString(choice.which)));
+    for (size_t i = 0; i < choice.bodies.size(); ++i) {
+      Line(fmt::format("case {}", i));
+      Body(choice.bodies[i]);
+    }
+  }
 };
 
 }  // namespace
 
 std::string ToString(const Plan& plan, std::span<const std::string> kernel_names) {
-  std::string out = fmt::format("arena {} bytes\n", ToString(plan.arena_bytes));
+  std::string out;
+  for (size_t i = 0; i < plan.lets.size(); ++i) {
+    out += fmt::format("let v{} = {}\n", plan.shape_variables + i, ToString(plan.lets[i]));
+  }
+  for (const PlanCheck& check : plan.checks) {
+    out += fmt::format("check {}: {}\n", ToString(check.holds), check.message);
+  }
+  out += fmt::format("arena {} bytes\n", ToString(plan.arena_bytes));
   for (size_t i = 0; i < plan.buffers.size(); ++i) {
     out += fmt::format("b{} = {}\n", i, BufferText(plan.buffers[i]));
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "support/printable.h"
 #include "support/tensor.h"
 
 namespace tcc {
@@ -30,6 +31,7 @@ class PlanVerifier {
                           kMaxPlanDepth);
     }
     in_scope_.assign(plan_.counters, false);
+    TCC_RETURN_IF_ERROR(CheckFixed());
     TCC_RETURN_IF_ERROR(Annotate(CheckArena(), "plan: arena"));
     for (size_t i = 0; i < plan_.buffers.size(); ++i) {
       TCC_RETURN_IF_ERROR(
@@ -46,6 +48,11 @@ class PlanVerifier {
                           metadata_.kernels.size());
     }
     for (BufferId buffer : call.buffers) TCC_RETURN_IF_ERROR(CheckUse(buffer));
+    const KernelInfo& kernel = metadata_.kernels[call.kernel];
+    if (call.shape_args.size() != kernel.shape_args.size()) {
+      return InvalidInput("plan calls kernel {} with {} sizes; it takes {}", call.kernel,
+                          call.shape_args.size(), kernel.shape_args.size());
+    }
     for (const SizeExpr& arg : call.shape_args) TCC_RETURN_IF_ERROR(CheckInScope(arg));
     return OkStatus();
   }
@@ -89,11 +96,35 @@ class PlanVerifier {
     return CheckBody(branch.else_body, depth);
   }
 
+  Status operator()(const PlanSwitch& choice) {
+    TCC_RETURN_IF_ERROR(Annotate(CheckSizeExpr(choice.which, fixed_variables()), "plan: switch"));
+    int depth = depth_ + 1;
+    for (const std::vector<Instruction>& body : choice.bodies) {
+      TCC_RETURN_IF_ERROR(CheckBody(body, depth));
+    }
+    return OkStatus();
+  }
+
  private:
-  int64_t variables() const { return int64_t{plan_.shape_variables} + plan_.counters; }
+  int64_t fixed_variables() const { return static_cast<int64_t>(plan_.fixed_variables()); }
+  int64_t variables() const { return fixed_variables() + plan_.counters; }
+
+  Status CheckFixed() {
+    for (size_t i = 0; i < plan_.lets.size(); ++i) {
+      auto before = static_cast<int64_t>(plan_.shape_variables + i);
+      TCC_RETURN_IF_ERROR(
+          Annotate(CheckSizeExpr(plan_.lets[i], before), fmt::format("plan: let {}", i)));
+    }
+    for (const PlanCheck& check : plan_.checks) {
+      TCC_RETURN_IF_ERROR(Annotate(CheckSizeExpr(check.holds, fixed_variables()), "plan: check"));
+      if (IsPlainText(check.message)) continue;
+      return InvalidInput("plan has a message that is not UTF-8 or holds control characters");
+    }
+    return OkStatus();
+  }
 
   Status CheckArena() {
-    TCC_RETURN_IF_ERROR(CheckSizeExpr(plan_.arena_bytes, plan_.shape_variables));
+    TCC_RETURN_IF_ERROR(CheckSizeExpr(plan_.arena_bytes, fixed_variables()));
     if (!VariablesOf(plan_.arena_bytes).empty()) return OkStatus();
     TCC_ASSIGN_OR_RETURN(int64_t bytes, Evaluate(plan_.arena_bytes, {}));
     return CheckExtent(0, bytes, INT64_MAX);
@@ -150,7 +181,7 @@ class PlanVerifier {
   Status CheckInScope(const SizeExpr& expr) {
     TCC_RETURN_IF_ERROR(Annotate(CheckSizeExpr(expr, variables()), "plan"));
     for (int64_t variable : VariablesOf(expr)) {
-      int64_t counter = variable - plan_.shape_variables;
+      int64_t counter = variable - fixed_variables();
       if (counter >= 0 && !in_scope_[static_cast<size_t>(counter)]) {
         return InvalidInput("plan reads loop counter {} outside its loop", counter);
       }
@@ -178,7 +209,7 @@ class PlanVerifier {
     for (BufferId id : {first, second}) {
       TCC_RETURN_IF_ERROR(CheckUse(id));
       const PlanBuffer& buffer = plan_.buffers[id];
-      auto is_counter = [&](int64_t variable) { return variable >= plan_.shape_variables; };
+      auto is_counter = [&](int64_t variable) { return variable >= fixed_variables(); };
       std::vector<int64_t> offset = VariablesOf(buffer.offset), bytes = VariablesOf(buffer.bytes);
       if (buffer.kind != BufferKind::kArena || std::ranges::any_of(offset, is_counter) ||
           std::ranges::any_of(bytes, is_counter)) {
@@ -193,7 +224,7 @@ class PlanVerifier {
 
   Status CheckBody(const std::vector<Instruction>& body, int depth) {
     if (depth > kMaxPlanDepth) {
-      return InvalidInput("plan nests Loop and If deeper than {}", kMaxPlanDepth);
+      return InvalidInput("plan nests Loop, If and Switch deeper than {}", kMaxPlanDepth);
     }
     for (const Instruction& instruction : body) {
       depth_ = depth;
@@ -219,9 +250,29 @@ Status CheckExtent(int64_t offset, int64_t bytes, int64_t limit) {
 
 bool IsStraight(const std::vector<Instruction>& body) {
   return std::ranges::all_of(body, [](const Instruction& instruction) {
+    if (const auto* choice = std::get_if<PlanSwitch>(&instruction.op)) {
+      return std::ranges::all_of(choice->bodies, IsStraight);
+    }
     return std::holds_alternative<PlanCall>(instruction.op) ||
            std::holds_alternative<PlanCopy>(instruction.op);
   });
+}
+
+void ForEachInstruction(const std::vector<Instruction>& body,
+                        const std::function<void(const Instruction&)>& visit) {
+  for (const Instruction& instruction : body) {
+    visit(instruction);
+    if (const auto* loop = std::get_if<PlanLoop>(&instruction.op)) {
+      ForEachInstruction(loop->body, visit);
+    }
+    if (const auto* branch = std::get_if<PlanIf>(&instruction.op)) {
+      ForEachInstruction(branch->then_body, visit);
+      ForEachInstruction(branch->else_body, visit);
+    }
+    if (const auto* choice = std::get_if<PlanSwitch>(&instruction.op)) {
+      for (const std::vector<Instruction>& one : choice->bodies) ForEachInstruction(one, visit);
+    }
+  }
 }
 
 Status VerifyPlan(const Plan& plan, const Metadata& metadata, int64_t weights_bytes) {

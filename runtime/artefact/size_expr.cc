@@ -17,6 +17,12 @@ bool HasValue(SizeOp op) {
   return op == SizeOp::kConst || op == SizeOp::kVar;
 }
 
+// Returns how many values of the stack an operation takes; it leaves one.
+size_t OperandsOf(SizeOp op) {
+  if (HasValue(op)) return 0;
+  return op == SizeOp::kSelect ? 3 : 2;
+}
+
 // False on overflow or a divisor below 1.
 bool Apply(SizeOp op, int64_t lhs, int64_t rhs, int64_t* result) {
   switch (op) {
@@ -27,10 +33,15 @@ bool Apply(SizeOp op, int64_t lhs, int64_t rhs, int64_t* result) {
     case SizeOp::kMul:
       return !__builtin_mul_overflow(lhs, rhs, result);
     case SizeOp::kFloorDiv:
-    case SizeOp::kCeilDiv: {
+    case SizeOp::kCeilDiv:
+    case SizeOp::kMod: {
       if (rhs < 1) return false;
       // Quotients cannot overflow: the divisor is positive and corrections go toward the exact one.
       int64_t remainder = lhs % rhs;
+      if (op == SizeOp::kMod) {
+        *result = remainder < 0 ? remainder + rhs : remainder;
+        return true;
+      }
       *result = lhs / rhs;
       if (op == SizeOp::kFloorDiv && remainder < 0) --*result;
       if (op == SizeOp::kCeilDiv && remainder > 0) ++*result;
@@ -42,8 +53,15 @@ bool Apply(SizeOp op, int64_t lhs, int64_t rhs, int64_t* result) {
     case SizeOp::kMax:
       *result = std::max(lhs, rhs);
       return true;
+    case SizeOp::kLess:
+      *result = lhs < rhs ? 1 : 0;
+      return true;
+    case SizeOp::kEqual:
+      *result = lhs == rhs ? 1 : 0;
+      return true;
     case SizeOp::kConst:
     case SizeOp::kVar:
+    case SizeOp::kSelect:
       break;
   }
   TCC_UNREACHABLE();
@@ -65,8 +83,15 @@ std::string OpText(SizeOp op, const std::string& lhs, const std::string& rhs) {
       return fmt::format("min({}, {})", lhs, rhs);
     case SizeOp::kMax:
       return fmt::format("max({}, {})", lhs, rhs);
+    case SizeOp::kMod:
+      return fmt::format("mod({}, {})", lhs, rhs);
+    case SizeOp::kLess:
+      return fmt::format("({} < {})", lhs, rhs);
+    case SizeOp::kEqual:
+      return fmt::format("({} == {})", lhs, rhs);
     case SizeOp::kConst:
     case SizeOp::kVar:
+    case SizeOp::kSelect:
       break;
   }
   TCC_UNREACHABLE();
@@ -90,11 +115,23 @@ std::optional<int64_t> SizeExpr::AsConstant() const {
 }
 
 SizeExpr Combine(SizeOp op, const SizeExpr& lhs, const SizeExpr& rhs) {
-  TCC_CHECK(!HasValue(op)) << static_cast<int>(op);
+  TCC_CHECK(OperandsOf(op) == 2) << static_cast<int>(op);
   SizeExpr result = lhs;
   result.code.insert(result.code.end(), rhs.code.begin(), rhs.code.end());
   result.code.push_back({op, 0});
   if (std::optional<int64_t> constant = result.AsConstant()) return SizeExpr(*constant);
+  return result;
+}
+
+SizeExpr SelectSize(const SizeExpr& condition, const SizeExpr& taken, const SizeExpr& other) {
+  if (std::optional<int64_t> decided = condition.AsConstant()) {
+    return *decided != 0 ? taken : other;
+  }
+  SizeExpr result = condition;
+  for (const SizeExpr* value : {&taken, &other}) {
+    result.code.insert(result.code.end(), value->code.begin(), value->code.end());
+  }
+  result.code.push_back({SizeOp::kSelect, 0});
   return result;
 }
 
@@ -106,12 +143,10 @@ Status CheckSizeExpr(const SizeExpr& expr, int64_t variables) {
       return InvalidInput("size expression reads variable {}; there are {}", instruction.value,
                           variables);
     }
-    if (HasValue(instruction.op)) {
-      if (++depth > kMaxDepth) return InvalidInput("size expression is deeper than {}", kMaxDepth);
-    } else {
-      if (depth < 2) return InvalidInput("size expression lacks an operand");
-      --depth;
-    }
+    const size_t operands = OperandsOf(instruction.op);
+    if (depth < operands) return InvalidInput("size expression lacks an operand");
+    depth = depth - operands + 1;
+    if (depth > kMaxDepth) return InvalidInput("size expression is deeper than {}", kMaxDepth);
   }
   if (depth != 1) return InvalidInput("size expression leaves {} values; expected 1", depth);
   return OkStatus();
@@ -127,8 +162,11 @@ StatusOr<int64_t> Evaluate(const SizeExpr& expr, std::span<const int64_t> variab
           constant ? instruction.value : variables[static_cast<size_t>(instruction.value)];
       continue;
     }
-    --depth;
-    if (!Apply(instruction.op, stack[depth - 1], stack[depth], &stack[depth - 1])) {
+    depth -= OperandsOf(instruction.op) - 1;
+    int64_t* values = &stack[depth - 1];
+    if (instruction.op == SizeOp::kSelect) {
+      values[0] = values[0] != 0 ? values[1] : values[2];
+    } else if (!Apply(instruction.op, values[0], values[1], values)) {
       return InvalidInput("size {} overflows or divides by less than 1", ToString(expr));
     }
   }
@@ -154,9 +192,15 @@ std::string ToString(const SizeExpr& expr, std::span<const std::string> names) {
       size_t index = static_cast<size_t>(instruction.value);
       stack.push_back(index < names.size() ? names[index] : fmt::format("v{}", index));
     } else {
-      std::string rhs = std::move(stack.back());
+      std::string last = std::move(stack.back());
       stack.pop_back();
-      stack.back() = OpText(instruction.op, stack.back(), rhs);
+      if (instruction.op == SizeOp::kSelect) {
+        std::string taken = std::move(stack.back());
+        stack.pop_back();
+        stack.back() = fmt::format("select({}, {}, {})", stack.back(), taken, last);
+      } else {
+        stack.back() = OpText(instruction.op, stack.back(), last);
+      }
     }
   }
   return stack.back();
@@ -176,7 +220,7 @@ SizeExpr ReadSizeExpr(ByteReader& reader) {
   size_t count = reader.Count(kMinInstructionBytes);
   for (size_t i = 0; i < count && reader.ok(); ++i) {
     uint8_t op = reader.U8();
-    if (op > static_cast<uint8_t>(SizeOp::kMax)) {
+    if (op > static_cast<uint8_t>(SizeOp::kSelect)) {
       reader.Fail(InvalidInput("size expression has unknown operation {}", op));
       break;
     }

@@ -9,13 +9,19 @@
 #include "runtime/artefact/bytes.h"
 #include "support/status.h"
 
-// Sizes, offsets and trip counts of a plan: integer expressions over shape variables and loop
-// counters as a small postfix code, evaluated in checked 64-bit arithmetic.
+// Sizes, offsets and trip counts of a plan: integer expressions over the plan's variables (plan.h)
+// as a small postfix code, evaluated in checked 64-bit arithmetic.
 namespace tcc {
 
-// An operation on sizes. kFloorDiv and kCeilDiv take a divisor >= 1. Any other divisor is an error
-// when evaluated, as is overflow.
-enum class SizeOp : uint8_t { kConst, kVar, kAdd, kSub, kMul, kFloorDiv, kCeilDiv, kMin, kMax };
+// An operation on sizes. kFloorDiv, kCeilDiv and kMod (lhs - floordiv(lhs, rhs) * rhs) take a
+// divisor >= 1. Any other divisor is an error when evaluated, as is overflow. kLess and kEqual give
+// 1 or 0. kSelect takes three operands: condition, the value where that is not 0, the other value;
+// both values are evaluated.
+// clang-format off
+enum class SizeOp : uint8_t {
+  kConst, kVar, kAdd, kSub, kMul, kFloorDiv, kCeilDiv, kMin, kMax, kMod, kLess, kEqual, kSelect,
+};
+// clang-format on
 
 struct SizeInstruction {
   SizeOp op = SizeOp::kConst;
@@ -40,8 +46,10 @@ struct SizeExpr {
   friend bool operator==(const SizeExpr&, const SizeExpr&) = default;
 };
 
-// Combines two expressions and folds constants. Expects `op` to be neither kConst nor kVar.
+// Combines two expressions and folds constants. Expects `op` to take two operands.
 SizeExpr Combine(SizeOp op, const SizeExpr& lhs, const SizeExpr& rhs);
+// Makes a kSelect; a constant condition decides now.
+SizeExpr SelectSize(const SizeExpr& condition, const SizeExpr& taken, const SizeExpr& other);
 
 // Checks that the code is well formed: every operation has its operands, exactly one value remains,
 // at most 64 values are on the stack at once, variables are below `variables`.

@@ -46,11 +46,27 @@ Status BindInput(const TensorInfo& info, const Metadata& metadata, const Tensor&
       if (*size != tensor.shape[axis]) return WrongInput(info, metadata, tensor);
       continue;
     }
+    if (dim.code.size() != 1) continue;  // is compared when all variables are bound
     auto variable = static_cast<size_t>(dim.code[0].value);
     TCC_RETURN_IF_ERROR(BindDimension(metadata.shape_variables[variable], info.name,
                                       tensor.shape[axis], variables[variable]));
   }
   return CheckBytes(info.name, tensor);
+}
+
+// Compares the dimensions that are formulas over what others have bound.
+Status CheckFormulas(const TensorInfo& info, const Metadata& metadata, const Tensor& tensor,
+                     std::span<const int64_t> variables) {
+  for (size_t axis = 0; axis < info.shape.size(); ++axis) {
+    const SizeExpr& dim = info.shape[axis];
+    if (dim.code.size() == 1) continue;
+    TCC_ASSIGN_OR_RETURN(int64_t size, Evaluate(dim, variables));
+    if (size == tensor.shape[axis]) continue;
+    return InvalidInput("input '{}': dimension {} is {}, but {} of the other inputs is {}",
+                        info.name, axis, tensor.shape[axis],
+                        ToString(dim, metadata.ShapeVariableNames()), size);
+  }
+  return OkStatus();
 }
 
 std::string NamesOf(const std::vector<TensorInfo>& tensors) {
@@ -70,6 +86,9 @@ StatusOr<std::vector<int64_t>> BindInputs(const Metadata& metadata,
   std::vector<int64_t> variables(metadata.shape_variables.size(), kUnbound);
   for (size_t i = 0; i < inputs.size(); ++i) {
     TCC_RETURN_IF_ERROR(BindInput(metadata.inputs[i], metadata, inputs[i], variables));
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    TCC_RETURN_IF_ERROR(CheckFormulas(metadata.inputs[i], metadata, inputs[i], variables));
   }
   return variables;
 }

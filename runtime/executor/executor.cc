@@ -46,7 +46,10 @@ StatusOr<std::vector<Tensor>> AllocateOutputs(const Metadata& metadata,
 
 }  // namespace
 
-Executor::Executor(Module module) : module_(std::move(module)), frame_(module_.artefact().plan) {}
+Executor::Executor(Module module)
+    : module_(std::move(module)),
+      sizes_(module_.artefact().plan),
+      frame_(module_.artefact().plan) {}
 
 Status Executor::MakeReady() {
   if (ready_) return OkStatus();
@@ -118,25 +121,24 @@ StatusOr<BufferPlace> Executor::FitArena(int64_t bytes) {
 
 Status Executor::RunOn(std::span<const Tensor> inputs, std::span<const int64_t> shape_variables,
                        std::span<Tensor> outputs) {
-  TCC_ASSIGN_OR_RETURN(int64_t arena_bytes,
-                       Evaluate(module_.artefact().plan.arena_bytes, shape_variables));
+  TCC_ASSIGN_OR_RETURN(const RunSizes* sizes, sizes_.For(shape_variables));
   copies_ = {};
   if (queue_ != nullptr) {
     queue_->UseStream(nullptr);
-    return EndIfFailed(RunOnDevice(inputs, shape_variables, outputs, arena_bytes));
+    return EndIfFailed(RunOnDevice(inputs, *sizes, outputs));
   }
   std::vector<Tensor> copies;
-  TCC_ASSIGN_OR_RETURN(FrameMemory memory, PlaceOnHost(inputs, outputs, arena_bytes, copies));
-  TCC_RETURN_IF_ERROR(frame_.Begin(memory, shape_variables));
+  TCC_ASSIGN_OR_RETURN(FrameMemory memory,
+                       PlaceOnHost(inputs, outputs, sizes->arena_bytes, copies));
+  TCC_RETURN_IF_ERROR(frame_.Begin(memory, *sizes));
   return RunBody(module_.artefact().plan.body);
 }
 
-Status Executor::RunOnDevice(std::span<const Tensor> inputs,
-                             std::span<const int64_t> shape_variables, std::span<Tensor> outputs,
-                             int64_t arena_bytes) {
-  TCC_ASSIGN_OR_RETURN(FrameMemory memory, PlaceOnDevice(inputs, outputs, arena_bytes));
+Status Executor::RunOnDevice(std::span<const Tensor> inputs, const RunSizes& sizes,
+                             std::span<Tensor> outputs) {
+  TCC_ASSIGN_OR_RETURN(FrameMemory memory, PlaceOnDevice(inputs, outputs, sizes.arena_bytes));
   TCC_RETURN_IF_ERROR(Upload(inputs, memory));
-  TCC_RETURN_IF_ERROR(EnqueueWork(memory, shape_variables));
+  TCC_RETURN_IF_ERROR(EnqueueWork(memory, sizes));
   return Download(outputs, memory);
 }
 
@@ -209,31 +211,32 @@ Status Executor::Upload(std::span<const Tensor> inputs, const FrameMemory& memor
 }
 
 // Equal work is recorded the second time, when all memory is there, and replayed from then on.
-Status Executor::EnqueueWork(const FrameMemory& memory, std::span<const int64_t> shape_variables) {
+Status Executor::EnqueueWork(const FrameMemory& memory, const RunSizes& sizes) {
   const std::vector<Instruction>& body = module_.artefact().plan.body;
-  Work work{memory, {shape_variables.begin(), shape_variables.end()}};
+  Work work{memory, sizes.variables};
   const bool again = may_record_ && !hook_ && IsStraight(body) && work == last_;
   if (again) {
     return queue_->DoRecorded([&] {
-      TCC_RETURN_IF_ERROR(frame_.Begin(memory, shape_variables));
+      TCC_RETURN_IF_ERROR(frame_.Begin(memory, sizes));
       return RunBody(body);
     });
   }
   queue_->Forget();
   last_ = {};
-  TCC_RETURN_IF_ERROR(frame_.Begin(memory, shape_variables));
+  TCC_RETURN_IF_ERROR(frame_.Begin(memory, sizes));
   TCC_RETURN_IF_ERROR(ReserveWorkspace(body));
   TCC_RETURN_IF_ERROR(RunBody(body));
   last_ = std::move(work);
   return OkStatus();
 }
 
-// Before the first launch, so that a run for which memory is short launches nothing. Calls in loops
-// and branches may not come about, and make room when they do.
-Status Executor::ReserveWorkspace(const std::vector<Instruction>& body) {
-  const PlanCall* largest = nullptr;
-  int64_t most = 0;
+// Calls in loops and branches may not come about, and make room when they do.
+Status Executor::FindWorkspace(const std::vector<Instruction>& body, Workspace& most) {
   for (const Instruction& instruction : body) {
+    if (const auto* choice = std::get_if<PlanSwitch>(&instruction.op)) {
+      TCC_ASSIGN_OR_RETURN(const std::vector<Instruction>* taken, TakenBody(*choice));
+      TCC_RETURN_IF_ERROR(FindWorkspace(*taken, most));
+    }
     const auto* call = std::get_if<PlanCall>(&instruction.op);
     if (call == nullptr) continue;
     TCC_RETURN_IF_ERROR(EvaluateShapes(*call));
@@ -241,13 +244,19 @@ Status Executor::ReserveWorkspace(const std::vector<Instruction>& body) {
     if (!bytes.ok()) {
       return Annotate(bytes.status(), module_.metadata().kernels[call->kernel].name);
     }
-    if (*bytes <= most) continue;
-    largest = call;
-    most = *bytes;
+    if (*bytes > most.bytes) most = {call, *bytes};
   }
-  if (largest == nullptr) return OkStatus();
-  Status status = queue_->ReserveWorkspace(most);
-  return status.ok() ? status : Annotate(status, module_.metadata().kernels[largest->kernel].name);
+  return OkStatus();
+}
+
+// Before the first launch, so that a run for which memory is short launches nothing.
+Status Executor::ReserveWorkspace(const std::vector<Instruction>& body) {
+  Workspace most;
+  TCC_RETURN_IF_ERROR(FindWorkspace(body, most));
+  if (most.call == nullptr) return OkStatus();
+  Status status = queue_->ReserveWorkspace(most.bytes);
+  if (status.ok()) return status;
+  return Annotate(status, module_.metadata().kernels[most.call->kernel].name);
 }
 
 Status Executor::Download(std::span<Tensor> outputs, const FrameMemory& memory) {
@@ -279,16 +288,15 @@ Status Executor::Enqueue(std::span<const Tensor> inputs, std::span<const Tensor>
     TCC_RETURN_IF_ERROR(CheckDeviceMemory(*queue_, metadata.outputs[i], outputs[i]));
     memory.outputs.push_back(PlaceOf(outputs[i].bytes));
   }
-  TCC_ASSIGN_OR_RETURN(int64_t bytes, Evaluate(module_.artefact().plan.arena_bytes, variables));
+  TCC_ASSIGN_OR_RETURN(const RunSizes* sizes, sizes_.For(variables));
   queue_->UseStream(stream);
-  return EndIfFailed(EnqueueOnDevice(std::move(memory), variables, bytes));
+  return EndIfFailed(EnqueueOnDevice(std::move(memory), *sizes));
 }
 
-Status Executor::EnqueueOnDevice(FrameMemory memory, std::span<const int64_t> shape_variables,
-                                 int64_t arena_bytes) {
-  TCC_ASSIGN_OR_RETURN(uint8_t* arena, queue_->Reserve(0, arena_bytes, kArenaText));
-  memory.arena = {arena, arena_bytes};
-  return EnqueueWork(memory, shape_variables);
+Status Executor::EnqueueOnDevice(FrameMemory memory, const RunSizes& sizes) {
+  TCC_ASSIGN_OR_RETURN(uint8_t* arena, queue_->Reserve(0, sizes.arena_bytes, kArenaText));
+  memory.arena = {arena, sizes.arena_bytes};
+  return EnqueueWork(memory, sizes);
 }
 
 Status Executor::RunBody(const std::vector<Instruction>& body) {
@@ -313,8 +321,14 @@ Status Executor::Execute(const PlanCall& call) {
 
 Status Executor::EvaluateShapes(const PlanCall& call) {
   shape_args_.clear();
-  for (const SizeExpr& arg : call.shape_args) {
-    TCC_ASSIGN_OR_RETURN(int64_t value, Evaluate(arg, frame_.variables()));
+  const KernelInfo& kernel = module_.metadata().kernels[call.kernel];
+  for (size_t i = 0; i < call.shape_args.size(); ++i) {
+    TCC_ASSIGN_OR_RETURN(int64_t value, Evaluate(call.shape_args[i], frame_.variables()));
+    const SizeRange& range = kernel.shape_args[i];
+    if (value < range.low || value > range.high) {
+      return InvalidInput("size {} of {} is {}; expected {} to {}", i, kernel.name, value,
+                          range.low, range.high);
+    }
     shape_args_.push_back(value);
   }
   return OkStatus();
@@ -386,6 +400,19 @@ Status Executor::Execute(const PlanLoop& loop) {
 Status Executor::Execute(const PlanIf& branch) {
   TCC_ASSIGN_OR_RETURN(uint8_t taken, Read<uint8_t>(branch.condition));
   return RunBody(taken != 0 ? branch.then_body : branch.else_body);
+}
+
+StatusOr<const std::vector<Instruction>*> Executor::TakenBody(const PlanSwitch& choice) const {
+  TCC_ASSIGN_OR_RETURN(int64_t which, Evaluate(choice.which, frame_.variables()));
+  if (which >= 0 && static_cast<size_t>(which) < choice.bodies.size()) {
+    return &choice.bodies[static_cast<size_t>(which)];
+  }
+  return InvalidInput("plan switches to body {}; there are {}", which, choice.bodies.size());
+}
+
+Status Executor::Execute(const PlanSwitch& choice) {
+  TCC_ASSIGN_OR_RETURN(const std::vector<Instruction>* taken, TakenBody(choice));
+  return RunBody(*taken);
 }
 
 }  // namespace tcc

@@ -81,11 +81,16 @@ class Executor {
                                       int64_t arena_bytes);
   BufferPlace WeightsOnDevice() const;
   Status Upload(std::span<const Tensor> inputs, const FrameMemory& memory);
-  Status RunOnDevice(std::span<const Tensor> inputs, std::span<const int64_t> shape_variables,
-                     std::span<Tensor> outputs, int64_t arena_bytes);
-  Status EnqueueOnDevice(FrameMemory memory, std::span<const int64_t> shape_variables,
-                         int64_t arena_bytes);
-  Status EnqueueWork(const FrameMemory& memory, std::span<const int64_t> shape_variables);
+  Status RunOnDevice(std::span<const Tensor> inputs, const RunSizes& sizes,
+                     std::span<Tensor> outputs);
+  Status EnqueueOnDevice(FrameMemory memory, const RunSizes& sizes);
+  Status EnqueueWork(const FrameMemory& memory, const RunSizes& sizes);
+  // The call with the largest workspace in a body.
+  struct Workspace {
+    const PlanCall* call = nullptr;
+    int64_t bytes = 0;
+  };
+  Status FindWorkspace(const std::vector<Instruction>& body, Workspace& most);
   Status ReserveWorkspace(const std::vector<Instruction>& body);
   Status EndIfFailed(Status status);
   Status EvaluateShapes(const PlanCall& call);
@@ -97,10 +102,12 @@ class Executor {
   Status Execute(const PlanCopy& copy);
   Status Execute(const PlanLoop& loop);
   Status Execute(const PlanIf& branch);
+  Status Execute(const PlanSwitch& choice);
   Status Launch(const PlanCall& call);
   template <typename Scalar>
   StatusOr<Scalar> Read(BufferId buffer) const;
   StatusOr<int64_t> TripCount(const PlanLoop& loop) const;
+  StatusOr<const std::vector<Instruction>*> TakenBody(const PlanSwitch& choice) const;
 
   Module module_;
   std::unique_ptr<DeviceQueue> queue_;  // null where kernels run on host memory
@@ -108,7 +115,7 @@ class Executor {
   // The memory and shapes of a run on the queue; runs with equal ones do the same work.
   struct Work {
     FrameMemory memory;
-    std::vector<int64_t> shape_variables;
+    std::vector<int64_t> variables;  // shape variables, lets
     friend bool operator==(const Work&, const Work&) = default;
   };
   Work last_;
@@ -117,6 +124,7 @@ class Executor {
   Copies copies_;
   std::shared_ptr<uint8_t> arena_;
   int64_t arena_bytes_ = -1;
+  RunSizesByShape sizes_;
   Frame frame_;
   // The arguments of a call, kept to save their allocation.
   std::vector<void*> buffers_;

@@ -26,40 +26,39 @@ const BufferPlace& MemoryOf(const PlanBuffer& buffer, const FrameMemory& memory)
 
 Frame::Frame(const Plan& plan)
     : plan_(&plan),
-      variables_(size_t{plan.shape_variables} + plan.counters, 0),
+      variables_(plan.fixed_variables() + plan.counters, 0),
+      moves_(MovingBuffers(plan)),
       places_(plan.buffers.size()),
-      stands_for_(plan.buffers.size()) {
-  auto is_counter = [&](int64_t variable) { return variable >= plan.shape_variables; };
-  for (const PlanBuffer& buffer : plan.buffers) {
-    moves_.push_back(std::ranges::any_of(VariablesOf(buffer.offset), is_counter) ||
-                     std::ranges::any_of(VariablesOf(buffer.bytes), is_counter));
-  }
-}
+      stands_for_(plan.buffers.size()) {}
 
-Status Frame::Begin(const FrameMemory& memory, std::span<const int64_t> shape_variables) {
+Status Frame::Begin(const FrameMemory& memory, const RunSizes& sizes) {
   memory_ = memory;
-  std::ranges::copy(shape_variables, variables_.begin());
+  std::ranges::copy(sizes.variables, variables_.begin());
   std::iota(stands_for_.begin(), stands_for_.end(), BufferId{0});
   for (BufferId buffer = 0; buffer < places_.size(); ++buffer) {
     if (moves_[buffer]) continue;
-    TCC_ASSIGN_OR_RETURN(places_[buffer], Place(buffer));
+    TCC_ASSIGN_OR_RETURN(places_[buffer], Place(buffer, sizes.extents[buffer]));
   }
   return OkStatus();
 }
 
-StatusOr<BufferPlace> Frame::Place(BufferId id) const {
-  const PlanBuffer& buffer = plan_->buffers[id];
-  const BufferPlace& memory = MemoryOf(buffer, memory_);
-  TCC_ASSIGN_OR_RETURN(int64_t offset, Evaluate(buffer.offset, variables_));
-  TCC_ASSIGN_OR_RETURN(int64_t bytes, Evaluate(buffer.bytes, variables_));
-  TCC_RETURN_IF_ERROR(
-      Annotate(CheckExtent(offset, bytes, memory.bytes), fmt::format("plan: buffer {}", id)));
-  return BufferPlace{memory.data + offset, bytes};
+StatusOr<BufferPlace> Frame::Place(BufferId id, const RunSizes::Extent& extent) const {
+  const BufferPlace& memory = MemoryOf(plan_->buffers[id], memory_);
+  Status status = CheckExtent(extent.offset, extent.bytes, memory.bytes);
+  if (!status.ok()) return Annotate(status, fmt::format("plan: buffer {}", id));
+  return BufferPlace{memory.data + extent.offset, extent.bytes};
+}
+
+StatusOr<BufferPlace> Frame::PlaceNow(BufferId id) const {
+  RunSizes::Extent extent;
+  TCC_ASSIGN_OR_RETURN(extent.offset, Evaluate(plan_->buffers[id].offset, variables_));
+  TCC_ASSIGN_OR_RETURN(extent.bytes, Evaluate(plan_->buffers[id].bytes, variables_));
+  return Place(id, extent);
 }
 
 StatusOr<BufferPlace> Frame::Find(BufferId buffer) const {
   BufferId id = stands_for_[buffer];
-  if (moves_[id]) return Place(id);
+  if (moves_[id]) return PlaceNow(id);
   return places_[id];
 }
 
@@ -68,7 +67,7 @@ void Frame::Swap(BufferId first, BufferId second) {
 }
 
 void Frame::SetCounter(uint32_t counter, int64_t value) {
-  variables_[size_t{plan_->shape_variables} + counter] = value;
+  variables_[plan_->fixed_variables() + counter] = value;
 }
 
 }  // namespace tcc

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "runtime/artefact/plan.h"
+#include "runtime/executor/run_sizes.h"
 #include "support/status.h"
 
 namespace tcc {
@@ -30,19 +31,20 @@ class Frame {
   explicit Frame(const Plan& plan);
 
   // Begins a run: undoes all swaps and places every buffer whose place depends on no loop counter.
-  // Fails if one does not lie within its memory.
-  Status Begin(const FrameMemory& memory, std::span<const int64_t> shape_variables);
+  // `sizes` are the plan's. Fails if a buffer does not lie within its memory.
+  Status Begin(const FrameMemory& memory, const RunSizes& sizes);
 
   // Returns the current place of the buffer, or of the one that swaps have put in its stead.
   StatusOr<BufferPlace> Find(BufferId buffer) const;
   void Swap(BufferId first, BufferId second);
 
   void SetCounter(uint32_t counter, int64_t value);
-  // Returns the values of the shape variables, then of the counters.
+  // Returns the values of the plan's variables: shape variables, lets, counters.
   std::span<const int64_t> variables() const { return variables_; }
 
  private:
-  StatusOr<BufferPlace> Place(BufferId buffer) const;
+  StatusOr<BufferPlace> Place(BufferId buffer, const RunSizes::Extent& extent) const;
+  StatusOr<BufferPlace> PlaceNow(BufferId buffer) const;
 
   const Plan* plan_;
   FrameMemory memory_;

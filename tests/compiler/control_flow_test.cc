@@ -59,16 +59,9 @@ void CheckRuns(const Graph& graph, const std::vector<Tensor>& inputs, const Numb
 template <typename Op>
 int CountInstructions(const std::vector<Instruction>& body) {
   int count = 0;
-  for (const Instruction& instruction : body) {
+  ForEachInstruction(body, [&](const Instruction& instruction) {
     count += std::holds_alternative<Op>(instruction.op) ? 1 : 0;
-    if (const auto* loop = std::get_if<PlanLoop>(&instruction.op)) {
-      count += CountInstructions<Op>(loop->body);
-    }
-    if (const auto* branch = std::get_if<PlanIf>(&instruction.op)) {
-      count += CountInstructions<Op>(branch->then_body);
-      count += CountInstructions<Op>(branch->else_body);
-    }
-  }
+  });
   return count;
 }
 

@@ -59,30 +59,25 @@ Graph Inferred(const std::string& text) {
 }
 
 // Where the buffers of kernels start, whatever the loop counters are.
-void CheckStarts(const Artefact& artefact, const std::vector<Instruction>& body, int& calls) {
+void CheckStarts(const Artefact& artefact, int& calls) {
   const Plan& plan = artefact.plan;
-  for (const Instruction& instruction : body) {
-    if (const auto* loop = std::get_if<PlanLoop>(&instruction.op)) {
-      CheckStarts(artefact, loop->body, calls);
-    } else if (const auto* branch = std::get_if<PlanIf>(&instruction.op)) {
-      CheckStarts(artefact, branch->then_body, calls);
-      CheckStarts(artefact, branch->else_body, calls);
-    } else if (const auto* call = std::get_if<PlanCall>(&instruction.op)) {
-      ++calls;
-      for (BufferId id : call->buffers) {
-        for (int64_t counter = 0; counter < 4; ++counter) {
-          std::vector<int64_t> counters(plan.shape_variables + plan.counters, counter);
-          CHECK(*Evaluate(plan.buffers[id].offset, counters) % 16 == 0);
-        }
+  ForEachInstruction(plan.body, [&](const Instruction& instruction) {
+    const auto* call = std::get_if<PlanCall>(&instruction.op);
+    if (call == nullptr) return;
+    ++calls;
+    for (BufferId id : call->buffers) {
+      for (int64_t counter = 0; counter < 4; ++counter) {
+        std::vector<int64_t> variables(plan.fixed_variables() + plan.counters, counter);
+        CHECK(*Evaluate(plan.buffers[id].offset, variables) % 16 == 0);
       }
     }
-  }
+  });
 }
 
 int CheckStarts(const Artefact& artefact) {
   INFO(ToString(artefact.plan));
   int calls = 0;
-  CheckStarts(artefact, artefact.plan.body, calls);
+  CheckStarts(artefact, calls);
   return calls;
 }
 

@@ -154,7 +154,7 @@ TEST_CASE("damage is named", "[runtime][artefact]") {
     return Refusal(changed);
   };
   CHECK(with(0, 'x') == "not a tcc artefact");
-  CHECK(with(kVersionAt, 9) == "format version 9; this runtime reads version 3");
+  CHECK(with(kVersionAt, 9) == "format version 9; this runtime reads version 4");
   CHECK(with(kTableAt, 7) == "header does not match its SHA-256");
   CHECK(with(bytes.size() - 1, 0x7f) == "weights section does not match its SHA-256");
   CHECK(Refusal({}) == "not a tcc artefact but an empty file");
@@ -238,7 +238,19 @@ TEST_CASE("metadata that contradicts itself is refused", "[runtime][artefact]") 
   CHECK(refusal([&](Metadata& m) {
           dynamic(m);
           m.inputs[0].shape[0] = Combine(SizeOp::kMul, SizeExpr::Variable(0), 2);
-        }) == "metadata: input 'x' has dimension N * 2; expected a number or a variable");
+        }) == "metadata: no input has dimension 'N'");
+  CHECK(refusal([](Metadata& m) { m.kernels[0].shape_args = {{1, 8}, {3, 2}}; }) ==
+        "metadata: kernel 'add' takes a size in [3, 2]");
+}
+
+TEST_CASE("the ranges of a kernel's sizes survive encoding", "[runtime][artefact]") {
+  Metadata metadata = SampleArtefact().metadata;
+  metadata.kernels[0].shape_args = {{1, 8}, {-3, int64_t{1} << 40}};
+  StatusOr<Metadata> back = ParseMetadata(MetadataBytes(metadata));
+  REQUIRE(back.ok());
+  REQUIRE(back->kernels[0].shape_args.size() == 2);
+  CHECK(back->kernels[0].shape_args[1].low == -3);
+  CHECK(back->kernels[0].shape_args[1].high == int64_t{1} << 40);
 }
 
 TEST_CASE("mutated metadata never crashes its reader", "[runtime][artefact]") {

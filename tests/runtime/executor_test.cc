@@ -35,6 +35,7 @@ Artefact RowSumsArtefact() {
   Artefact artefact = KernelArtefact({"row_sums"});
   SizeExpr n = SizeExpr::Variable(0);
   artefact.metadata.shape_variables = {{"N", 1, 8}};
+  artefact.metadata.kernels[0].shape_args = {{1, 8}, {3, 3}};
   artefact.metadata.inputs = {{"x", kFloat32, {n, 3}}};
   artefact.metadata.outputs = {{"y", kFloat32, {n}}};
   artefact.plan.shape_variables = 1;
@@ -168,6 +169,82 @@ TEST_CASE("two inputs must agree on a dimension", "[runtime][executor]") {
         "input 'z': dimension N is 4, but another input has 2");
 }
 
+TEST_CASE("an input's dimension may be a formula over dimensions of other inputs",
+          "[runtime][executor]") {
+  Artefact artefact = RowSumsArtefact();
+  SizeExpr doubled = Combine(SizeOp::kMul, SizeExpr::Variable(0), 2);
+  artefact.metadata.inputs.insert(artefact.metadata.inputs.begin(), {"z", kFloat32, {doubled}});
+  artefact.plan.buffers[0].index = 1;
+  Executor executor = MakeExecutor(std::move(artefact));
+  CHECK(RunOne(executor, {Floats({4}, {}), Floats({2, 3}, {})}).ok());
+  CHECK(Message(RunOne(executor, {Floats({5}, {}), Floats({2, 3}, {})}).status()) ==
+        "input 'z': dimension 0 is 5, but N * 2 of the other inputs is 4");
+}
+
+TEST_CASE("a size that a kernel was not made for is refused", "[runtime][executor]") {
+  Artefact artefact = RowSumsArtefact();
+  artefact.metadata.kernels[0].shape_args[0].high = 4;
+  Executor executor = MakeExecutor(std::move(artefact));
+  CHECK(RunOne(executor, {Floats({4, 3}, {})}).ok());
+  CHECK(Message(RunOne(executor, {Floats({5, 3}, {})}).status()) ==
+        "size 0 of row_sums is 5; expected 1 to 4");
+}
+
+TEST_CASE("a check that does not hold is told before anything is written", "[runtime][executor]") {
+  Artefact artefact = RowSumsArtefact();
+  artefact.plan.lets = {Combine(SizeOp::kMod, SizeExpr::Variable(0), 2)};
+  artefact.plan.checks = {{Combine(SizeOp::kEqual, SizeExpr::Variable(1), 0), "N is even"}};
+  Executor executor = MakeExecutor(std::move(artefact));
+  Tensor y = Floats({3}, {7, 7, 7});
+  CHECK(Message(executor.RunInto({{Floats({3, 3}, {})}}, {&y, 1})) == "N is even");
+  CHECK(ValuesOf(y) == Values{7, 7, 7});
+  CHECK(*RunOne(executor, {Floats({2, 3}, {1, 2, 3, 4, 5, 6})}) == Values{6, 15});
+}
+
+TEST_CASE("a switch runs the body that a formula over the sizes names", "[runtime][executor]") {
+  Artefact artefact = RowSumsArtefact();
+  // One row is copied from the input, without its sum.
+  artefact.plan.buffers.push_back({.kind = BufferKind::kInput,
+                                   .offset = 0,
+                                   .bytes = Combine(SizeOp::kMul, SizeExpr::Variable(0), 4)});
+  SizeExpr which = Combine(SizeOp::kSub, SizeExpr::Variable(0), 1);
+  artefact.plan.body = {{PlanSwitch{which, {{{PlanCopy{3, 2}}}, artefact.plan.body}}}};
+  CHECK(IsStraight(artefact.plan.body));
+  Executor executor = MakeExecutor(std::move(artefact));
+  CHECK(*RunOne(executor, {Floats({1, 3}, {1, 2, 3})}) == Values{1});
+  CHECK(*RunOne(executor, {Floats({2, 3}, {1, 2, 3, 4, 5, 6})}) == Values{6, 15});
+  CHECK(Message(RunOne(executor, {Floats({3, 3}, {})}).status()) ==
+        "plan switches to body 2; there are 2");
+}
+
+TEST_CASE("more shapes than are kept give what each of them gives alone", "[runtime][executor]") {
+  Executor executor = MakeExecutor(RowSumsArtefact());
+  for (int round = 0; round < 2; ++round) {
+    for (int64_t n : {1, 8, 2, 7, 3, 6, 4, 5, 1, 1, 8}) {
+      Values ones(static_cast<size_t>(3 * n), 1);
+      CHECK(*RunOne(executor, {Floats({n, 3}, ones)}) == Values(static_cast<size_t>(n), 3));
+    }
+  }
+}
+
+TEST_CASE("the latest shapes are kept, the others are evaluated again", "[runtime][executor]") {
+  Plan plan = RowSumsArtefact().plan;
+  RunSizesByShape sizes(plan);
+  auto address = [&](int64_t n) {
+    StatusOr<const RunSizes*> found = sizes.For({{n}});
+    REQUIRE(found.ok());
+    CHECK((*found)->arena_bytes == 12 * n);
+    return (*found)->variables.data();
+  };
+  const int64_t* first = address(1);
+  for (int64_t n = 2; n <= int64_t{RunSizesByShape::kMostShapes}; ++n) CHECK(address(n) != first);
+  CHECK(address(1) == first);
+  const int64_t* second = address(2);
+  CHECK(address(100) != first);  // takes the place of 3
+  CHECK(address(1) == first);
+  CHECK(address(2) == second);
+}
+
 TEST_CASE("a loop carries its state, counts, and ends by count or condition",
           "[runtime][executor]") {
   Executor executor = MakeExecutor(LoopArtefact());
@@ -209,6 +286,7 @@ TEST_CASE("a branch runs the side that its condition names", "[runtime][executor
 TEST_CASE("kernels reach the runtime's functions", "[runtime][executor]") {
   Artefact artefact = ScaleAddArtefact();
   artefact.metadata.kernels[0].name = "exponential";
+  artefact.metadata.kernels[0].shape_args = {};
   artefact.plan.body = {{PlanCall{0, {0, 3}, {}}}};
   Executor executor = MakeExecutor(std::move(artefact));
   CHECK((*RunOne(executor, {Floats({4}, {1})}))[0] == Approx(std::exp(1.0)));

@@ -60,6 +60,7 @@ inline Artefact ScaleAddArtefact() {
                            {.kind = BufferKind::kWeight, .offset = 0, .bytes = 16},
                            {.kind = BufferKind::kArena, .offset = 0, .bytes = 16},
                            {.kind = BufferKind::kOutput, .offset = 0, .bytes = 16}};
+  artefact.metadata.kernels[0].shape_args = {{0, 4}};
   artefact.plan.body = {{PlanCall{0, {0, 1, 2}, {4}}}, {PlanCall{0, {2, 1, 3}, {4}}}};
   return artefact;
 }

@@ -15,6 +15,7 @@ inline void DescribeLoop(Artefact& artefact, int64_t alignment) {
   artefact.metadata.inputs = {StaticTensor("x", kFloat32, {1}), StaticTensor("m", kInt64, {}),
                               StaticTensor("go", kBool, {})};
   artefact.metadata.outputs = {StaticTensor("y", kFloat32, {1})};
+  artefact.metadata.kernels[0].shape_args = {{0, 11}};
   artefact.plan.counters = 1;
   artefact.plan.arena_bytes = 3 * alignment;
   artefact.plan.buffers = {{.kind = BufferKind::kInput, .index = 0, .offset = 0, .bytes = 4},

@@ -34,21 +34,33 @@ Instruction Nested(int depth) {
                    .body = {Nested(depth - 1)}}};
 }
 
+// The metadata of RichPlan, whose kernel takes a size.
+Metadata RichMetadata() {
+  Metadata metadata = SampleArtefact().metadata;
+  metadata.kernels[0].shape_args = {{0, 8}};
+  return metadata;
+}
+
 // Every kind of instruction and expression.
 Plan RichPlan() {
   Plan plan = SampleArtefact().plan;
+  plan.lets = {5, Combine(SizeOp::kMod, SizeExpr::Variable(0), 3)};
+  plan.checks = {{Combine(SizeOp::kLess, SizeExpr::Variable(1), 3), "expected fewer than 3"}};
   plan.counters = 1;
+  std::get<PlanCall>(plan.body[0].op).shape_args = {SizeExpr::Variable(1)};
   plan.buffers.push_back({.kind = BufferKind::kArena, .offset = 16, .bytes = 16});
   plan.buffers.push_back({.kind = BufferKind::kArena, .offset = 32, .bytes = 8});
   plan.buffers.push_back({.kind = BufferKind::kArena, .offset = 40, .bytes = 1});
   plan.buffers.push_back({.kind = BufferKind::kArena,
-                          .offset = Combine(SizeOp::kMul, SizeExpr::Variable(0), 16),
+                          .offset = Combine(SizeOp::kMul, SizeExpr::Variable(2), 16),
                           .bytes = 16});
   PlanLoop loop{
       .counter = 0, .extent = 3, .trip_count = 5, .condition = 6, .swaps = {{2, 4}}, .body = {}};
-  loop.body = {{PlanCall{0, {0, 1, 2}, {SizeExpr::Variable(0)}}}, {PlanCopy{0, 7}}};
+  loop.body = {{PlanCall{0, {0, 1, 2}, {SizeExpr::Variable(2)}}}, {PlanCopy{0, 7}}};
   plan.body.push_back({loop});
   plan.body.push_back({PlanIf{6, {{PlanCopy{0, 2}}}, {{PlanCopy{1, 2}}}}});
+  SizeExpr which = SelectSize(Combine(SizeOp::kEqual, SizeExpr::Variable(0), 5), 1, 0);
+  plan.body.push_back({PlanSwitch{which, {{{PlanCopy{0, 2}}}, {}}}});
   return plan;
 }
 
@@ -56,15 +68,17 @@ Plan RichPlan() {
 
 TEST_CASE("a plan of every instruction survives encoding", "[runtime][plan]") {
   Plan plan = RichPlan();
-  Artefact artefact = SampleArtefact();
-  CHECK(VerifyPlan(plan, artefact.metadata, 16).ok());
+  CHECK(Message(VerifyPlan(plan, RichMetadata(), 16)).empty());
   std::vector<uint8_t> bytes = PlanBytes(plan);
   StatusOr<Plan> back = ParsePlan(bytes);
   REQUIRE(back.ok());
   CHECK(PlanBytes(*back) == bytes);
   CHECK(ToString(*back) == ToString(plan));
   const std::string names[] = {"add"};
-  CHECK(ToString(plan, names) == R"(arena 64 bytes
+  CHECK(ToString(plan, names) == R"(let v0 = 5
+let v1 = mod(v0, 3)
+check (v1 < 3): expected fewer than 3
+arena 64 bytes
 b0 = input 0 at 0, 16 bytes
 b1 = weights at 0, 16 bytes
 b2 = arena at 0, 16 bytes
@@ -72,16 +86,20 @@ b3 = output 0 at 0, 16 bytes
 b4 = arena at 16, 16 bytes
 b5 = arena at 32, 8 bytes
 b6 = arena at 40, 1 bytes
-b7 = arena at v0 * 16, 16 bytes
-call add(b0, b1, b2)
+b7 = arena at v2 * 16, 16 bytes
+call add(b0, b1, b2, v1)
 copy b2 -> b3
 loop c0 in 0..3 at most b5 while b6 swap b2 b4
-  call add(b0, b1, b2, v0)
+  call add(b0, b1, b2, v2)
   copy b0 -> b7
 if b6
   copy b0 -> b2
 else
   copy b1 -> b2
+switch select((v0 == 5), 1, 0)
+case 0
+  copy b0 -> b2
+case 1
 )");
 }
 
@@ -150,13 +168,13 @@ TEST_CASE("loops and branches are checked", "[runtime][plan]") {
   auto refusal = [](const std::function<void(Plan&)>& change) {
     Plan plan = RichPlan();
     change(plan);
-    return Message(VerifyPlan(plan, SampleArtefact().metadata, 16));
+    return Message(VerifyPlan(plan, RichMetadata(), 16));
   };
   auto loop = [](Plan& plan) -> PlanLoop& { return std::get<PlanLoop>(plan.body[2].op); };
   CHECK(refusal([](Plan&) {}).empty());
   CHECK(refusal([](Plan& plan) { plan.body[1] = {PlanCopy{0, 7}}; }) ==
         "plan reads loop counter 0 outside its loop");
-  CHECK(refusal([&](Plan& plan) { loop(plan).extent = SizeExpr::Variable(0); }) ==
+  CHECK(refusal([&](Plan& plan) { loop(plan).extent = SizeExpr::Variable(2); }) ==
         "plan reads loop counter 0 outside its loop");
   CHECK_FALSE(refusal([&](Plan& plan) { loop(plan).counter = 1; }).empty());
   CHECK_FALSE(refusal([&](Plan& plan) { loop(plan).body.push_back(plan.body[2]); }).empty());
@@ -171,6 +189,30 @@ TEST_CASE("loops and branches are checked", "[runtime][plan]") {
   CHECK_FALSE(refusal([&](Plan& plan) { loop(plan).swaps = {{2, 7}}; }).empty());
   CHECK(refusal([](Plan& plan) { plan.body[3] = {PlanIf{2, {}, {}}}; }) ==
         "plan reads buffer 2 of 16 bytes as a scalar of 1");
+  auto choice = [](Plan& plan) -> PlanSwitch& { return std::get<PlanSwitch>(plan.body[4].op); };
+  CHECK(refusal([&](Plan& plan) { choice(plan).which = SizeExpr::Variable(2); }) ==
+        "plan: switch: size expression reads variable 2; there are 2");
+  CHECK(refusal([&](Plan& plan) { choice(plan).bodies[1] = {{PlanCopy{9, 3}}}; }) ==
+        "plan uses buffer 9; there are 8");
+}
+
+TEST_CASE("a let reads only what comes before it, and a call passes the sizes that a kernel takes",
+          "[runtime][plan]") {
+  auto refusal = [](const std::function<void(Plan&)>& change) {
+    Plan plan = RichPlan();
+    change(plan);
+    return Message(VerifyPlan(plan, RichMetadata(), 16));
+  };
+  CHECK(refusal([](Plan& plan) { plan.lets[1] = SizeExpr::Variable(1); }) ==
+        "plan: let 1: size expression reads variable 1; there are 1");
+  CHECK(refusal([](Plan& plan) { plan.checks[0].holds = SizeExpr::Variable(2); }) ==
+        "plan: check: size expression reads variable 2; there are 2");
+  CHECK(refusal([](Plan& plan) { plan.checks[0].message = "a\nb"; }) ==
+        "plan has a message that is not UTF-8 or holds control characters");
+  CHECK(refusal([](Plan& plan) { plan.arena_bytes = SizeExpr::Variable(2); }) ==
+        "plan: arena: size expression reads variable 2; there are 2");
+  CHECK(refusal([](Plan& plan) { std::get<PlanCall>(plan.body[0].op).shape_args.clear(); }) ==
+        "plan calls kernel 0 with 0 sizes; it takes 1");
 }
 
 TEST_CASE("nesting is bounded when a plan is read and when it is verified", "[runtime][plan]") {
@@ -181,7 +223,7 @@ TEST_CASE("nesting is bounded when a plan is read and when it is verified", "[ru
   CHECK(ParsePlan(PlanBytes(artefact.plan)).ok());
   artefact.plan.body = {{PlanIf{0, {Nested(64)}, {}}}};
   StatusOr<Plan> plan = ParsePlan(PlanBytes(artefact.plan));
-  CHECK(Message(plan.status()) == "plan nests Loop and If deeper than 64");
+  CHECK(Message(plan.status()) == "plan nests Loop, If and Switch deeper than 64");
   CHECK_FALSE(Verify(artefact).ok());
 }
 
@@ -191,14 +233,14 @@ TEST_CASE("unknown instructions are refused with their place", "[runtime][plan]"
   std::vector<uint8_t> bytes = PlanBytes(plan);
   size_t code = bytes.size() - 9;
   REQUIRE(bytes[code] == 1);
-  bytes[code] = 4;
+  bytes[code] = 5;
   CHECK(ParsePlan(bytes).status().code() == absl::StatusCode::kInvalidArgument);
-  CHECK(Message(ParsePlan(bytes).status()).starts_with("plan has unknown instruction 4 at byte "));
+  CHECK(Message(ParsePlan(bytes).status()).starts_with("plan has unknown instruction 5 at byte "));
 }
 
 TEST_CASE("mutated and truncated plans are refused or verify, and never crash", "[runtime][plan]") {
   const std::vector<uint8_t> bytes = PlanBytes(RichPlan());
-  const Metadata metadata = SampleArtefact().metadata;
+  const Metadata metadata = RichMetadata();
   for (size_t length = 0; length < bytes.size(); ++length) {
     CHECK_FALSE(ParsePlan(std::span(bytes).first(length)).ok());
   }

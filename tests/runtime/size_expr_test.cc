@@ -9,8 +9,9 @@ using namespace tcc;
 
 namespace {
 
-constexpr SizeOp kBinary[] = {SizeOp::kAdd,     SizeOp::kSub, SizeOp::kMul, SizeOp::kFloorDiv,
-                              SizeOp::kCeilDiv, SizeOp::kMin, SizeOp::kMax};
+constexpr SizeOp kBinary[] = {SizeOp::kAdd,     SizeOp::kSub,  SizeOp::kMul, SizeOp::kFloorDiv,
+                              SizeOp::kCeilDiv, SizeOp::kMin,  SizeOp::kMax, SizeOp::kMod,
+                              SizeOp::kLess,    SizeOp::kEqual};
 
 // An expression, and its value computed in doubles; NaN where it has none.
 struct Sample {
@@ -34,8 +35,15 @@ double Expected(SizeOp op, double a, double b) {
       return std::isnan(b) ? b : std::min(a, b);
     case SizeOp::kMax:
       return std::isnan(b) ? b : std::max(a, b);
+    case SizeOp::kMod:
+      return b >= 1 ? a - std::floor(a / b) * b : NAN;
+    case SizeOp::kLess:
+      return std::isnan(a) || std::isnan(b) ? NAN : (a < b ? 1 : 0);
+    case SizeOp::kEqual:
+      return std::isnan(a) || std::isnan(b) ? NAN : (a == b ? 1 : 0);
     case SizeOp::kConst:
     case SizeOp::kVar:
+    case SizeOp::kSelect:
       break;
   }
   return NAN;
@@ -52,6 +60,15 @@ Sample RandomExpr(Random& random, std::span<const int64_t> variables, int depth)
   }
   Sample lhs = RandomExpr(random, variables, depth - 1);
   Sample rhs = RandomExpr(random, variables, depth - 1);
+  if (random.OneIn(6)) {
+    Sample condition = RandomExpr(random, variables, depth - 1);
+    // A constant condition drops the other side, which may have had no value.
+    std::optional<int64_t> decided = condition.expr.AsConstant();
+    double taken = condition.value != 0 ? lhs.value : rhs.value;
+    bool valued =
+        decided || !(std::isnan(condition.value) || std::isnan(lhs.value) || std::isnan(rhs.value));
+    return {SelectSize(condition.expr, lhs.expr, rhs.expr), valued ? taken : NAN};
+  }
   SizeOp op = kBinary[random.Below(std::size(kBinary))];
   return {Combine(op, lhs.expr, rhs.expr), Expected(op, lhs.value, rhs.value)};
 }
@@ -122,8 +139,8 @@ TEST_CASE("malformed code is refused", "[runtime][size]") {
   std::vector<SizeInstruction> deep(65, {SizeOp::kConst, 1});
   deep.resize(65 + 64, {SizeOp::kAdd, 0});
   CHECK(Message(CheckSizeExpr(Code(deep), 0)) == "size expression is deeper than 64");
-  const uint8_t unknown[] = {1, 0, 0, 0, 9};
+  const uint8_t unknown[] = {1, 0, 0, 0, 13};
   ByteReader reader(unknown, "test");
   ReadSizeExpr(reader);
-  CHECK(Message(reader.Finish()) == "size expression has unknown operation 9");
+  CHECK(Message(reader.Finish()) == "size expression has unknown operation 13");
 }

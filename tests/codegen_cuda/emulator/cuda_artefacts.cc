@@ -117,6 +117,7 @@ Artefact ScaleReverseArtefact() {
   artefact.weights = PackWeights({&weight, 1}).bytes;
   artefact.metadata.inputs = {StaticTensor("x", kFloat32, {4})};
   artefact.metadata.outputs = {StaticTensor("y", kFloat32, {4})};
+  artefact.metadata.kernels[0].shape_args = {{0, 1000}};
   artefact.plan.arena_bytes = 512;
   artefact.plan.buffers = {{.kind = BufferKind::kInput, .offset = 0, .bytes = 16},
                            {.kind = BufferKind::kWeight, .offset = 0, .bytes = 16},
@@ -134,6 +135,7 @@ Artefact DynamicArtefact() {
   Artefact artefact = WithKernels({"count_up"}, {CountUp()});
   SizeExpr n = SizeExpr::Variable(0), bytes = Combine(SizeOp::kMul, n, 4);
   artefact.metadata.shape_variables = {{"N", 0, 4096}};
+  artefact.metadata.kernels[0].shape_args = {{0, int64_t{1} << 24}};
   artefact.metadata.inputs = {{"x", kFloat32, {n}}};
   artefact.metadata.outputs = {{"y", kFloat32, {n}}};
   artefact.plan.shape_variables = 1;

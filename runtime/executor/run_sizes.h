@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "runtime/artefact/plan.h"
+#include "support/status.h"
+
+namespace tcc {
+
+// Everything in a run of a plan that the inputs' shapes alone decide.
+struct RunSizes {
+  struct Extent {
+    int64_t offset = 0;
+    int64_t bytes = 0;
+  };
+
+  std::vector<int64_t> variables;  // the plan's fixed ones: shape variables, then lets
+  int64_t arena_bytes = 0;
+  std::vector<Extent> extents;  // by buffer; of one that depends on a loop counter: 0
+};
+
+// Returns for each buffer whether its place depends on a loop counter.
+std::vector<bool> MovingBuffers(const Plan& plan);
+
+// The sizes of a plan's latest runs, so that a shape that comes again costs no evaluation.
+class RunSizesByShape {
+ public:
+  // Expects a plan that VerifyPlan accepted and that lives as long.
+  explicit RunSizesByShape(const Plan& plan) : plan_(&plan), moves_(MovingBuffers(plan)) {}
+
+  // Returns the sizes for these values of the shape variables, valid until the next call. Fails
+  // with the message of a check that does not hold, and where a formula overflows.
+  StatusOr<const RunSizes*> For(std::span<const int64_t> shape_variables);
+
+  // The shapes that are kept; the one that was used least recently goes first.
+  static constexpr size_t kMostShapes = 8;
+
+ private:
+  StatusOr<RunSizes> Evaluated(std::span<const int64_t> shape_variables) const;
+
+  const Plan* plan_;
+  std::vector<bool> moves_;       // by buffer
+  std::vector<RunSizes> latest_;  // most recent first
+};
+
+}  // namespace tcc
