@@ -2,29 +2,37 @@
 
 namespace tcc {
 
-ExitCode ExitCodeOf(const Status& status) {
+Outcome OutcomeOf(const Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kOk:
-      return kExitOk;
+      return {kExitOk, "ok"};
     case absl::StatusCode::kDataLoss:
-      return kExitWrongResult;
+      return {kExitWrongResult, "wrong_result"};
     case absl::StatusCode::kFailedPrecondition:
-      return kExitUsage;
+      return {kExitUsage, "usage"};
     case absl::StatusCode::kUnimplemented:
-      return kExitUnsupported;
+      return {kExitUnsupported, "unsupported"};
     case absl::StatusCode::kInvalidArgument:
     case absl::StatusCode::kNotFound:
     case absl::StatusCode::kPermissionDenied:
     case absl::StatusCode::kOutOfRange:
+      return {kExitBadInput, "bad_input"};
     case absl::StatusCode::kResourceExhausted:
-      return kExitBadInput;
+      return {kExitBadInput, "no_memory"};
     case absl::StatusCode::kUnavailable:
-      return kExitMissing;
+      return {kExitMissing, "missing"};
     case absl::StatusCode::kDeadlineExceeded:
-      return kExitBudget;
+      return {kExitBudget, "budget"};
+    case absl::StatusCode::kCancelled:
+      return {kExitCancelled, "cancelled"};
     default:
-      return kExitInternal;  // the list of codes is Abseil's, which asks for a default
+      return {kExitInternal,
+              "internal"};  // the list of codes is Abseil's, which asks for a default
   }
+}
+
+ExitCode ExitCodeOf(const Status& status) {
+  return OutcomeOf(status).code;
 }
 
 }  // namespace tcc

@@ -14,8 +14,17 @@ enum ExitCode {
   kExitMissing = 5,  // a device or a tool
   kExitBudget = 6,
   kExitInternal = 70,
+  kExitCancelled = 130,  // as shells report a program that SIGINT ended
 };
 
+// A class of outcomes. The kind is the embedding API's name of the code in snake case, or
+// "wrong_result"; it tells apart what shares an exit code.
+struct Outcome {
+  ExitCode code;
+  const char* kind;
+};
+
+Outcome OutcomeOf(const Status& status);
 ExitCode ExitCodeOf(const Status& status);
 
 }  // namespace tcc

@@ -12,24 +12,18 @@
 
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "cli/error_report.h"
 #include "cli/exit_code.h"
-#include "cli/model_options.h"
 #include "cli/standard_error.h"
 #include "support/check.h"
 
 namespace tcc {
 namespace {
 
-void Complain(const std::string& message) {
-  TellError("tcc: {}\n", message);
-}
-
 // Ends the program on a bug in tcc. Nothing is unwound: work that is half done must not go on.
 void EndOnBug(const std::string& message) {
   std::fflush(stdout);
-  Complain(message);
-  Complain("this is a bug in tcc");
-  _exit(kExitInternal);
+  _exit(TellFailure(absl::InternalError(message), "tcc: this is a bug in tcc\n"));
 }
 
 // Reports the status and returns its exit code. A full disk shows when the buffer is written,
@@ -37,16 +31,13 @@ void EndOnBug(const std::string& message) {
 ExitCode Finish(Status status) {
   bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   if (!written && status.ok()) status = InvalidInput("could not write to standard output");
-  if (!status.ok()) Complain(MessageWithOptions(status));
-  return ExitCodeOf(status);
+  return status.ok() ? kExitOk : TellFailure(status);
 }
 
-ExitCode EndOnUsageError(const CommandLine& program, const std::string& message) {
-  Complain(message);
+ExitCode EndOnUsageError(const CommandLine& program, const Status& error) {
   std::string command;
   for (const std::string& name : program.GivenCommands()) command += " " + name;
-  TellError("run 'tcc{} --help' for what is expected\n", command);
-  return kExitUsage;
+  return TellFailure(error, fmt::format("run 'tcc{} --help' for what is expected\n", command));
 }
 
 constexpr char kFirstTry[] = R"(A first try:
@@ -72,6 +63,15 @@ leads to is replaced; of a hard link this one name gets the new content.
 | 5 | a device or a tool is missing |
 | 6 | a budget ended |
 | 70 | a bug in tcc |
+| 130 | interrupted by Ctrl-C |
+
+`--errors json`, which every command takes, tells a failure as one JSON object, the last line on
+standard error: its exit code, a kind, the message and the options that would help.
+
+    {"error":{"code":3,"kind":"unsupported","message":"...","options":["--dim N=SIZE"]}}
+
+Kinds: `wrong_result` (1), `usage` (2), `unsupported` (3), `bad_input` and `no_memory` (4),
+`missing` (5), `budget` (6), `internal` (70), `cancelled` (130).
 )";
 
 // "|" separates a table's cells.
@@ -130,9 +130,11 @@ ExitCode Run(int argc, char** argv) {
     CommandLine line = program.AddCommand(std::string(command.name), std::string(command.summary));
     actions.emplace_back(line, command.declare(line));
   }
+  std::string errors = "text";
+  AddErrorsOption(program, errors);
   program.Footer(kFirstTry);
   StatusOr<CommandLine::Request> request = program.Parse(argc, argv);
-  if (!request.ok()) return EndOnUsageError(program, Message(request.status()));
+  if (!request.ok()) return EndOnUsageError(program, request.status());
   if (*request == CommandLine::Request::kHelp) {
     fmt::print("{}", program.Help());
     return Finish(OkStatus());
@@ -148,9 +150,7 @@ ExitCode Run(int argc, char** argv) {
   for (const auto& [line, action] : actions) {
     if (line.given()) return Finish(action());
   }
-  Complain("a command is expected");
-  TellError("{}", program.Help());
-  return kExitUsage;
+  return TellFailure(UsageError("a command is expected"), program.Help());
 }
 
 }  // namespace
@@ -162,18 +162,14 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);
   tcc::SetCheckHandler(tcc::EndOnBug);
   try {
+    tcc::ChooseErrorFormat(argc, argv);
     return tcc::Run(argc, argv);
   } catch (const std::bad_alloc&) {
-    // The request is too large; there may be no memory for a longer text.
-    std::fputs("tcc: out of memory: the input is too large for what this machine has left\n",
-               stderr);
-    return tcc::kExitBadInput;
+    return tcc::TellNoMemory();
   } catch (const std::system_error& error) {
     // Printing to standard output throws system_error.
-    tcc::Complain(std::string("could not write: ") + error.what());
-    return tcc::kExitBadInput;
+    return tcc::TellFailure(tcc::InvalidInput("could not write: {}", error.what()));
   } catch (const std::exception& error) {
-    tcc::Complain(std::string("unexpected: ") + error.what());
+    return tcc::TellFailure(absl::InternalError(std::string("unexpected: ") + error.what()));
   }
-  return tcc::kExitInternal;
 }

@@ -1,5 +1,7 @@
 #include "cli/model_options.h"
 
+#include <fmt/ranges.h>
+
 #include "cli/split_assignment.h"
 #include "compiler/partial_evaluator.h"
 #include "models/onnx/import_onnx.h"
@@ -86,12 +88,16 @@ CommandOption AddTargetOption(CommandLine& line, std::string& target) {
   return line.AddOption("--target", target, "What to generate code for").TypeName(names);
 }
 
+std::vector<std::string> OptionTexts(const Status& status) {
+  std::vector<std::string> texts;
+  for (const WantedOption& wanted : WantedOptions(status)) texts.push_back(TextOf(wanted));
+  return texts;
+}
+
 std::string MessageWithOptions(const Status& status) {
-  std::string options;
-  for (const WantedOption& wanted : WantedOptions(status)) {
-    options += (options.empty() ? "" : ", ") + TextOf(wanted);
-  }
-  return Message(status) + (options.empty() ? "" : " (" + options + ")");
+  std::vector<std::string> options = OptionTexts(status);
+  if (options.empty()) return Message(status);
+  return fmt::format("{} ({})", Message(status), fmt::join(options, ", "));
 }
 
 }  // namespace tcc

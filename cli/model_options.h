@@ -29,8 +29,10 @@ StatusOr<Graph> ImportModel(const ModelOptions& options,
 // Adds --target, one of AllTargets.
 CommandOption AddTargetOption(CommandLine& line, std::string& target);
 
-// Returns the message of a failure, and the options of the command line that are at fault or would
-// help.
+// Returns the options of the command line that a failure names as at fault or as a help:
+// "--bind k=FILE.npy".
+std::vector<std::string> OptionTexts(const Status& status);
+// Returns the message of a failure, and these options.
 std::string MessageWithOptions(const Status& status);
 
 }  // namespace tcc

@@ -5,6 +5,8 @@
 #include <stop_token>
 #include <thread>
 
+#include "cli/error_report.h"
+
 namespace tcc {
 
 // A watch that requests a stop at the first SIGINT or SIGTERM; restores what the signals did
@@ -43,10 +45,7 @@ class StopOnSignal {
     if (NextSignal() == 0) return;
     source_.request_stop();
     int signal = NextSignal();
-    if (signal == 0) return;
-    std::signal(signal, SIG_DFL);
-    pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);
-    std::raise(signal);
+    if (signal != 0) EndBySignal(signal);
   }
 
   sigset_t signals_;

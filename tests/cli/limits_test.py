@@ -138,6 +138,9 @@ class Limits(CommandTest):
         self.limited(SHORT_MEMORY, "check", self.add_model(rows), "--target", "reference", expect=4)
         self.assertRegex(self.error, "out of memory|no memory")
         self.assertNotIn("bug", self.error)
+        self.limited(SHORT_MEMORY, "check", self.folder / "add.onnx", "--target", "reference",
+                     "--errors", "json", expect=4)
+        self.assertEqual(json.loads(self.error.splitlines()[-1])["error"]["kind"], "no_memory")
 
 
 if __name__ == "__main__":
