@@ -26,7 +26,7 @@ struct CheckCommand {
   std::string numeric;
   FeedOptions feed;
   bool emulate = false;
-  std::string progress = "auto";
+  ProgressOptions progress;
   int threads = 0;
 };
 
@@ -60,6 +60,7 @@ StatusOr<Runnable> RunnableToCheck(const CheckCommand& command, const Graph& gra
   }
   TCC_ASSIGN_OR_RETURN(options.numeric, FindNumericMode(command.numeric));
   options.warn = [&](const std::string& message) { progress.Warn(message); };
+  options.note = [&](const std::string& message) { progress.TellDetail(message); };
   if (!command.database.empty()) {
     TCC_ASSIGN_OR_RETURN(options.tuned, ReadTunedSchedules(command.database, target, ThreadCount(0),
                                                            command.device, options.warn));
@@ -117,14 +118,17 @@ Status RunCheck(const CheckCommand& command) {
   auto warn = [&](const std::string& message) { progress.Warn(message); };
   TCC_ASSIGN_OR_RETURN(Graph graph, ImportModel(command.model, warn));
   TCC_ASSIGN_OR_RETURN(Runnable runnable, RunnableToCheck(command, graph, progress));
+  progress.Begin("load");
   runnable.load.threads = ThreadCount(command.threads);
   TCC_ASSIGN_OR_RETURN(Module module,
                        Module::FromArtefact(std::move(runnable.artefact), runnable.load));
   const Metadata& metadata = module.metadata();
   TCC_ASSIGN_OR_RETURN(std::vector<Tensor> inputs, FeedOf(command.feed, metadata));
+  progress.Begin("run");
   Executor executor(module);
   TCC_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, executor.Run(inputs));
 
+  progress.Begin("reference");
   const Tolerance& tolerance = command.feed.tolerance;
   if (!command.feed.golden.empty()) {
     TCC_ASSIGN_OR_RETURN(std::vector<Tensor> expected,
@@ -160,7 +164,7 @@ Action DeclareCheck(CommandLine& line) {
   line.AddFlag("--emulate", command->emulate,
                "Run a GPU's kernels on the CPU, from the text that NVRTC would get");
   AddThreadsOption(line, command->threads);
-  AddProgressOption(line, command->progress);
+  AddProgressOptions(line, command->progress);
   return [command] { return RunCheck(*command); };
 }
 

@@ -25,7 +25,7 @@ struct DumpCommand {
   std::string output_dir;
   bool no_winograd = false;
   bool verify = false;
-  std::string progress = "auto";
+  ProgressOptions progress;
   int threads = 0;
 };
 
@@ -76,7 +76,7 @@ Action DeclareDump(CommandLine& line) {
   AddNumericOption(line, command->numeric);
   AddWinogradOption(line, command->no_winograd);
   AddThreadsOption(line, command->threads);
-  AddProgressOption(line, command->progress);
+  AddProgressOptions(line, command->progress);
   return [command] { return RunDump(*command); };
 }
 

@@ -1,11 +1,8 @@
 #include "cli/numeric_option.h"
-#include "cli/standard_error.h"
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 #include <ranges>
-
-#include <cstdio>
 
 namespace tcc {
 
@@ -27,13 +24,13 @@ StatusOr<NumericMode> NumericModeOf(const Metadata& metadata) {
   return name.empty() ? NumericMode::kStrict : FindNumericMode(name);
 }
 
-void TellStrictKernels(const Metadata& metadata) {
+void WarnOfStrictKernels(const Metadata& metadata, Progress& progress) {
   std::string_view mode = PropertyOf(metadata, "numeric");
   std::string_view strict = PropertyOf(metadata, "strict_kernels");
   if (!strict.empty()) {
-    TellError("tcc: --numeric {}: these kernels stay strict: {}\n", mode, strict);
+    progress.Warn(fmt::format("--numeric {}: these kernels stay strict: {}", mode, strict));
   } else if (PropertyOf(metadata, "rounded_kernels") == "0") {
-    TellError("tcc: --numeric {}: there is no contraction of f32 to round\n", mode);
+    progress.Warn(fmt::format("--numeric {}: there is no contraction of f32 to round", mode));
   }
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "cli/command_line.h"
+#include "cli/progress.h"
 #include "runtime/artefact/metadata.h"
 #include "support/numeric_mode.h"
 
@@ -17,7 +18,7 @@ void AddWinogradOption(CommandLine& line, bool& no_winograd);
 // Returns the mode that a compiled model says it was made with; strict where it says nothing.
 StatusOr<NumericMode> NumericModeOf(const Metadata& metadata);
 
-// Says on standard error which kernels do not round as the model's mode would have it.
-void TellStrictKernels(const Metadata& metadata);
+// Warns of kernels that do not round as the model's mode would have it.
+void WarnOfStrictKernels(const Metadata& metadata, Progress& progress);
 
 }  // namespace tcc

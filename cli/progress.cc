@@ -61,21 +61,29 @@ Json SearchJson(const SearchState& search) {
 
 }  // namespace
 
-void AddProgressOption(CommandLine& line, std::string& mode) {
-  line.AddOption("--progress", mode, "How to tell what is being done")
-      .TypeName("auto|plain|json|none")
-      .OneOf({"auto", "plain", "json", "none"})
-      .ShowDefault();
+void AddProgressOptions(CommandLine& line, ProgressOptions& options) {
+  CommandOption mode = line.AddOption("--progress", options.mode, "How to tell what is being done")
+                           .TypeName("auto|plain|json|none")
+                           .OneOf({"auto", "plain", "json", "none"})
+                           .ShowDefault();
+  CommandOption verbose = line.AddFlag("-v,--verbose", options.verbose,
+                                       "Tell how long each stage took and what a cache spared");
+  line.AddFlag("-q,--quiet", options.quiet, "Tell nothing but what is wrong; no warnings either")
+      .Excludes(mode)
+      .Excludes(verbose);
 }
 
-Progress::Progress(const std::string& mode)
-    : mode_(mode == "none"                            ? Mode::kNone
-            : mode == "json"                          ? Mode::kJson
-            : mode == "auto" && isatty(STDERR_FILENO) ? Mode::kLine
-                                                      : Mode::kPlain),
-      silent_seconds_(mode == "auto" ? kSilentSeconds : 0) {}
+Progress::Progress(const ProgressOptions& options)
+    : mode_(options.quiet || options.mode == "none"           ? Mode::kNone
+            : options.mode == "json"                          ? Mode::kJson
+            : options.mode == "auto" && isatty(STDERR_FILENO) ? Mode::kLine
+                                                              : Mode::kPlain),
+      quiet_(options.quiet),
+      verbose_(options.verbose),
+      silent_seconds_(options.mode == "auto" ? kSilentSeconds : 0) {}
 
 Progress::~Progress() {
+  EndStage();
   Clear();
 }
 
@@ -89,7 +97,22 @@ ProgressHook Progress::hook() {
       [this](const std::string& stage, int64_t done, int64_t total) { Report(stage, done, total); };
 }
 
+void Progress::EndStage() {
+  if (!stage_.empty()) {
+    TellDetail(fmt::format("{}: {:.3f} s", stage_, Seconds(Clock::now() - stage_start_)));
+  }
+  stage_.clear();
+}
+
+void Progress::Begin(const std::string& stage) {
+  if (stage == stage_) return;
+  EndStage();
+  stage_ = stage;
+  stage_start_ = Clock::now();
+}
+
 void Progress::Report(const std::string& stage, int64_t done, int64_t total) {
+  Begin(stage);
   if (!TakeTurn(stage)) return;
   double seconds = Seconds(Clock::now() - start_);
   if (mode_ == Mode::kJson) {
@@ -103,6 +126,7 @@ void Progress::Report(const std::string& stage, int64_t done, int64_t total) {
 }
 
 void Progress::ReportSearch(const SearchState& search) {
+  Begin(kSearchStage);
   untold_ = search;
   if (!TakeTurn(kSearchStage)) return;
   untold_.reset();
@@ -123,9 +147,9 @@ bool Progress::TakeTurn(const std::string& stage) {
   Clock::time_point now = Clock::now();
   if (!IsTelling(now)) return false;
   double pause = mode_ == Mode::kLine ? kLineSeconds : kPlainSeconds;
-  if (stage == last_stage_ && Seconds(now - last_) < pause) return false;
+  if (stage == told_stage_ && Seconds(now - last_) < pause) return false;
   last_ = now;
-  last_stage_ = stage;
+  told_stage_ = stage;
   return true;
 }
 
@@ -147,6 +171,7 @@ void Progress::WriteSearch(const SearchState& search) {
 }
 
 void Progress::Warn(const std::string& message) {
+  if (quiet_) return;
   if (mode_ == Mode::kJson) {
     TellError("{}\n", Dump(Json{{"warning", message}}));
     return;
@@ -156,7 +181,14 @@ void Progress::Warn(const std::string& message) {
 }
 
 void Progress::Tell(const std::string& message) {
-  if (mode_ == Mode::kNone) return;
+  if (mode_ != Mode::kNone) WriteNote(message);
+}
+
+void Progress::TellDetail(const std::string& message) {
+  if (verbose_) WriteNote(message);
+}
+
+void Progress::WriteNote(const std::string& message) {
   if (mode_ == Mode::kJson) {
     TellError("{}\n", Dump(Json{{"note", message}}));
     return;
@@ -166,6 +198,7 @@ void Progress::Tell(const std::string& message) {
 }
 
 void Progress::TellWritten(const Written& written) {
+  EndStage();
   if (mode_ == Mode::kNone) return;
   if (mode_ == Mode::kJson) {
     Json line = {{"stage", "wrote"},

@@ -9,8 +9,14 @@
 
 namespace tcc {
 
-// Adds --progress auto|plain|json|none. auto: one line that is rewritten on a terminal, else plain.
-void AddProgressOption(CommandLine& line, std::string& mode);
+struct ProgressOptions {
+  std::string mode = "auto";  // one line that is rewritten on a terminal, else plain
+  bool quiet = false;         // mode none, and no warnings
+  bool verbose = false;
+};
+
+// Adds --progress auto|plain|json|none, -q and -v.
+void AddProgressOptions(CommandLine& line, ProgressOptions& options);
 
 // A file that a command has written.
 struct Written {
@@ -31,11 +37,11 @@ struct SearchState {
 };
 
 // A report of progress on standard error: a line when a stage begins, and every few seconds. In
-// mode auto it reports only work that takes longer than a second. The hook is valid as long as the
-// Progress; only one thread may call it at a time.
+// mode auto it reports only work that takes longer than a second. The first stage, "import", begins
+// at once. The hook is valid as long as the Progress; only one thread may call it at a time.
 class Progress {
  public:
-  explicit Progress(const std::string& mode);
+  explicit Progress(const ProgressOptions& options);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -50,10 +56,14 @@ class Progress {
   void EndSearch();
   // Removes the line on a terminal. Comes before anything else is printed there.
   void Clear();
-  // Writes a line on standard error; in json an object with "warning".
+  // Begins a stage without a report. With -v the time of the one before is told.
+  void Begin(const std::string& stage);
+  // Writes a line on standard error unless -q is given; in json an object with "warning".
   void Warn(const std::string& message);
   // Writes a fact of the result as a line; in json an object with "note".
   void Tell(const std::string& message);
+  // Does the same in any mode if -v is given.
+  void TellDetail(const std::string& message);
   // Writes the last line, also of short work: "tcc: wrote m.tcc, 97.5 MiB, 21 kernels, 6.2 s".
   void TellWritten(const Written& written);
 
@@ -66,13 +76,19 @@ class Progress {
   // Returns whether to report a stage now. After that it waits for its next turn.
   bool TakeTurn(const std::string& stage);
   void Write(const std::string& text);
+  void WriteNote(const std::string& message);
+  void EndStage();
   void WriteSearch(const SearchState& search);
 
   Mode mode_;
+  bool quiet_;
+  bool verbose_;
   double silent_seconds_;
   Clock::time_point start_ = Clock::now();
   Clock::time_point last_{};
-  std::string last_stage_;
+  std::string told_stage_;        // that a line was written of last
+  std::string stage_ = "import";  // "": none
+  Clock::time_point stage_start_ = start_;
   std::optional<SearchState> untold_;  // the last state of a search, until it is written
   bool line_open_ = false;
 };

@@ -144,6 +144,7 @@ class CudaBackend final : public Backend {
                            FactsOfLaunches(kernels[i].plan, **cubin, target_.sm));
       DescribeKernel(facts, target_.sm, compiled.kernels[i]);
       compiled.kernels[i].compiler = (*cubin)->settings;
+      compiled.kernels[i].cached = (*cubin)->cached;
     }
     return OkStatus();
   }

@@ -1,5 +1,6 @@
 #include "compiler/compile_kernels.h"
 
+#include <algorithm>
 #include <optional>
 #include <string_view>
 
@@ -69,6 +70,14 @@ void WarnOfFaults(const KernelSet& kernels, const CompiledModule& compiled,
   }
 }
 
+// Tells how many kernels needed no compiler.
+void NoteCachedKernels(const CompiledModule& compiled, const CompileOptions& options) {
+  auto cached = std::ranges::count(compiled.kernels, true, &CompiledKernel::cached);
+  if (!options.note || cached == 0) return;
+  options.note(fmt::format("machine code of {} of {} kernels was in the cache", cached,
+                           compiled.kernels.size()));
+}
+
 }  // namespace
 
 StatusOr<CompiledModule> CompileKernels(KernelSet& kernels, const CompileOptions& options) {
@@ -101,6 +110,7 @@ StatusOr<CompiledModule> CompileKernels(KernelSet& kernels, const CompileOptions
     }
     if (faulty.empty()) {
       WarnOfFaults(kernels, compiled, options);
+      NoteCachedKernels(compiled, options);
       return compiled;
     }
     stage = "code of other schedules";

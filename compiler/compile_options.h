@@ -25,6 +25,7 @@ struct CompileOptions {
   bool verify = false;  // checks the IR after every pass
   ProgressHook progress = {};
   std::function<void(const std::string& message)> warn = {};  // about problems that are no errors
+  std::function<void(const std::string& message)> note = {};  // about what a cache spared
   // Called with the kernels once each has the schedule that is kept.
   std::function<void(const KernelSet& kernels)> watch = {};
   std::stop_token stop = {};                  // the work is Cancelled soon after a stop request

@@ -37,6 +37,7 @@ struct CompiledKernel {
   // The compiler that made the machine code, with its settings, "NVRTC 13.0 of 90 bytes, sm_86,
   // ..."; "" stands for tcc itself.
   std::string compiler = {};
+  bool cached = false;  // the machine code was kept from an earlier compilation
   // Properties of the machine code, in the order of KernelInfo::statistics and KernelInfo::ratios.
   std::vector<std::pair<std::string, int64_t>> statistics = {};
   std::vector<std::pair<std::string, double>> ratios = {};

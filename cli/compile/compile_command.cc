@@ -33,7 +33,7 @@ struct CompileCommand {
   std::string schedule;
   std::string numeric;
   bool no_winograd = false;
-  std::string progress = "auto";
+  ProgressOptions progress;
   int threads = 0;
 };
 
@@ -89,6 +89,7 @@ Status TakeTunedSchedules(const CompileCommand& command, const Graph& graph, Tun
     TCC_ASSIGN_OR_RETURN(temporary, TemporaryFolder::Make("a temporary database"));
   }
   std::string path = temporary ? *temporary / "tuning.db" : tuning.database;
+  progress.Begin("database");
   Database::Access access =
       tuning.HasBudget() ? Database::Access::kReadWrite : Database::Access::kRead;
   TCC_ASSIGN_OR_RETURN(Database database, Database::Open(path, access));
@@ -133,12 +134,13 @@ Status RunCompile(const CompileCommand& command) {
   options.numeric = numeric;
   options.winograd = !command.no_winograd;
   options.warn = warn;
+  options.note = [&](const std::string& message) { progress.TellDetail(message); };
   if (!command.schedule.empty()) {
     TCC_ASSIGN_OR_RETURN(options.schedules, ReadSchedules(command.schedule));
   }
   TCC_RETURN_IF_ERROR(TakeTunedSchedules(command, graph, tune, progress, options));
   TCC_ASSIGN_OR_RETURN(Artefact artefact, CompileGraph(std::move(graph), options));
-  TellStrictKernels(artefact.metadata);
+  WarnOfStrictKernels(artefact.metadata, progress);
   TellTunedKernels(artefact.metadata, command.tuning, progress);
   progress.Report("writing", 0, 1);
   TCC_RETURN_IF_ERROR(WriteArtefact(artefact, output));
@@ -167,7 +169,7 @@ Action DeclareCompile(CommandLine& line) {
   AddWinogradOption(line, command->no_winograd);
   AddTuningOptions(line, command->tuning);
   AddThreadsOption(line, command->threads);
-  AddProgressOption(line, command->progress);
+  AddProgressOptions(line, command->progress);
   return [command, output] {
     command->output_given = output.given();
     return RunCompile(*command);

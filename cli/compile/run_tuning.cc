@@ -203,8 +203,13 @@ StatusOr<TuneResult> RunTuning(const Graph& graph, TuneGraphOptions options,
     progress.ReportSearch(state);
     if (folder) folder->Record(event);
   };
+  progress.Begin("tuning");
   StatusOr<TuneResult> result = TuneGraph(graph, options, database);
   progress.EndSearch();
+  if (result.ok() && result->known > 0) {
+    progress.TellDetail(
+        fmt::format("{} candidates were in the database and not measured again", result->known));
+  }
   if (folder) {
     Status written = folder->Finish(result, signals.token().stop_requested());
     if (!written.ok()) progress.Warn(Message(written));

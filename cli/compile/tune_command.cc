@@ -24,7 +24,7 @@ struct TuneCommand {
   std::string target = "native";
   std::string numeric;
   bool no_winograd = false;
-  std::string progress = "auto";
+  ProgressOptions progress;
   int threads = 0;
   std::string fleet;  // URL of its database; "": candidates are measured by one worker
   std::string emit;   // batch to write; "": candidates are measured here
@@ -210,7 +210,7 @@ Action DeclareTune(CommandLine& line) {
   AddNumericOption(line, command->numeric);
   AddWinogradOption(line, command->no_winograd);
   AddThreadsOption(line, command->threads);
-  AddProgressOption(line, command->progress);
+  AddProgressOptions(line, command->progress);
   return [command] { return RunTune(*command); };
 }
 

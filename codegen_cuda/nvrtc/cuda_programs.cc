@@ -67,7 +67,9 @@ std::optional<Cubin> ProgramCache::Find(const std::string& settings,
   header.insert(header.end(), digest.begin(), digest.end());
   if (!std::equal(header.begin(), header.end(), file->bytes.begin())) return std::nullopt;
   std::optional<Cubin> cubin = Decode(content);
-  if (cubin) cubin->settings = settings;
+  if (!cubin) return std::nullopt;
+  cubin->settings = settings;
+  cubin->cached = true;
   return cubin;
 }
 

@@ -27,6 +27,7 @@ struct Cubin {
   std::vector<KernelResources> kernels;  // in the order of the log
   std::string log;
   std::string settings = {};  // Nvrtc::Settings
+  bool cached = false;        // read from a ProgramCache
 };
 
 // NVIDIA's compiler of CUDA C, opened at run time. Thread-safe.

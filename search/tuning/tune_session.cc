@@ -76,6 +76,7 @@ Status TuneSession::PrepareTasks(const TaskTunerOptions& options) {
 Status TuneSession::ReadRecords(TaskState& task) {
   TCC_ASSIGN_OR_RETURN(task.row, database_.WorkloadId(*task.workload));
   TCC_ASSIGN_OR_RETURN(task.known, database_.TrialsOf(task.row, environment_));
+  result_.known += static_cast<int64_t>(task.known.size());
   TCC_ASSIGN_OR_RETURN(task.imported,
                        database_.ImportedTrialsOf(task.row, options_.target.name, kMaxImported));
   return OkStatus();

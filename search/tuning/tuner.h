@@ -82,6 +82,7 @@ struct TunePhases {
 struct TuneResult {
   std::vector<TaskResult> tasks;  // in the order of the workloads
   int64_t trials = 0;
+  int64_t known = 0;   // trials of the tasks that the database had at the beginning
   int64_t copied = 0;  // candidates that lower like a measured one, not counted as trials
   std::map<MeasureStatus, int64_t> statuses;  // of this run's trials
   TunePhases phases;

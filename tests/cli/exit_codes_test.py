@@ -117,6 +117,24 @@ class ExitCodes(CommandTest):
         self.call(*compile_options, "--progress", "none")
         self.assertEqual(self.error, "")
 
+    def test_verbose_tells_the_time_of_each_stage_once_and_quiet_tells_nothing(self):
+        model = self.export("dqn", "--small")
+        stages = ["import", "graph", "schedule", "code", "plan"]
+        for command, last in [(["compile", model, "-o", self.folder / "m.tcc"], ["writing"]),
+                              (["check", model], ["load", "run", "reference"])]:
+            self.call(*command, "-v", "--progress", "none")
+            lines = [line.split(": ") for line in self.error.splitlines()]
+            self.assertEqual([line[1] for line in lines], [*stages, *last])
+            for line in lines:
+                self.assertRegex(line[2], r"^\d+\.\d{3} s$")
+            self.call(*command, "--quiet")
+            self.assertEqual(self.error, "")
+            self.refused(2, "excludes", *command, "-q", "-v")
+            self.refused(2, "excludes", *command, "-q", "--progress", "json")
+        self.call("compile", model, "-o", self.folder / "m.tcc", "-v", "--progress", "json")
+        notes = [json.loads(line).get("note", "") for line in self.error.splitlines()]
+        self.assertEqual([note.split(": ")[0] for note in notes if note], [*stages, "writing"])
+
     def test_nothing_is_left_where_writing_fails(self):
         model = self.export("dqn", "--small")
         self.call("compile", model, "--target", "reference", "-o",

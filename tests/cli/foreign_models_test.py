@@ -105,6 +105,8 @@ class Dimensions(ForeignModels):
         out = self.compile(model)
         self.assertIn("warning", self.error)
         self.assertIn("output 'y' is declared as 3x2; its node gives 2x3", self.error)
+        self.call("check", model, "-q")
+        self.assertEqual(self.error, "")
         np.save(self.folder / "x.npy", x)
         self.call("run", out, "--input", f"x={self.folder / 'x.npy'}", "--output-dir", self.folder)
         np.testing.assert_array_equal(np.load(self.folder / "output_0.npy"), np.maximum(x.T, 0))

@@ -81,7 +81,10 @@ class OwnCache(GpuTest):
         if not self.has_nvrtc():
             self.skipTest("no NVRTC: nothing is compiled for a GPU")
         model = self.export("dqn", "--small")
-        made = self.compile(model, "sm_86", "1.tcc").read_bytes()
+        made = self.compile(model, "sm_86", "1.tcc", "-v").read_bytes()
+        self.assertNotIn("in the cache", self.error)
+        self.compile(model, "sm_86", "2.tcc", "-v")
+        self.assertRegex(self.error, r"tcc: machine code of (\d+) of \1 kernels was in the cache\n")
         absent = {"TCC_NVRTC": "/nowhere/libnvrtc.so"}
         self.assertEqual(made, self.compile(model, "sm_86", "2.tcc", **absent).read_bytes())
         # What is not there is still asked of NVRTC.

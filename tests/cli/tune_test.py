@@ -67,8 +67,11 @@ class Tune(CommandTest):
         self.assertEqual(first, second)
 
     def test_a_run_goes_on_where_the_last_one_ended(self):
-        self.tune("--trials", "10")
-        self.tune("--trials", "10")
+        self.tune("--trials", "10", "-v")
+        self.assertNotIn("in the database", self.error)
+        known = self.rows("SELECT count(*) FROM measurement WHERE series = 0")[0][0]
+        self.tune("--trials", "10", "-v")
+        self.assertIn(f"tcc: {known} candidates were in the database", self.error)
         self.assertGreaterEqual(self.count(), 20)
         repeated = self.rows("SELECT candidate FROM measurement GROUP BY candidate, environment, "
                              "series HAVING count(*) > 1")
