@@ -30,6 +30,7 @@ std::string VersionText();
 Action DeclareBench(CommandLine& line);
 Action DeclareCheck(CommandLine& line);
 Action DeclareCompile(CommandLine& line);
+Action DeclareCompletion(CommandLine& line);
 Action DeclareCostModel(CommandLine& line);
 Action DeclareDb(CommandLine& line);
 Action DeclareDevices(CommandLine& line);

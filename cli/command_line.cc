@@ -103,6 +103,10 @@ void CommandLine::Footer(const std::string& text) {
   app_->footer(text);
 }
 
+std::string CommandLine::footer() const {
+  return app_->get_footer();
+}
+
 CommandOption CommandLine::AddOption(const std::string& names, std::string& value,
                                      const std::string& description) {
   CLI::Option* option = app_->add_option(names, value, description);
@@ -182,7 +186,8 @@ std::vector<OptionHelp> CommandLine::Options() const {
                        .type_name = option->get_type_name(),
                        .description = option->get_description(),
                        .default_value = option->get_default_str(),
-                       .required = option->get_required()});
+                       .required = option->get_required(),
+                       .several = option->get_positional() && option->get_allow_extra_args()});
   }
   return options;
 }

@@ -54,6 +54,7 @@ struct OptionHelp {
   std::string description;
   std::string default_value;
   bool required = false;
+  bool several = false;  // a positional argument that takes all that are left
 };
 
 // A program or one of its commands, with options and further commands. A copy refers to the same
@@ -68,6 +69,7 @@ class CommandLine {
   void RequireOneCommand();
   // Sets the text below the help.
   void Footer(const std::string& text);
+  std::string footer() const;
 
   // Adds an option, "-o,--output", or a positional argument, "model". Named options refuse ''.
   CommandOption AddOption(const std::string& names, std::string& value,

@@ -21,6 +21,7 @@ constexpr Command kCommands[] = {
     {"ops",     "List the operators that models may use",            DeclareOps},
     {"devices", "List what compiled models run on",                  DeclareDevices},
     {"doctor",  "Say what tcc finds on this machine, or misses",     DeclareDoctor},
+    {"completion", "Print a script that completes command lines in a shell", DeclareCompletion},
     {"version", "Print the version",                                 DeclareVersion},
 };
 // clang-format on

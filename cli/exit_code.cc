@@ -2,6 +2,26 @@
 
 namespace tcc {
 
+namespace {
+
+constexpr ExitCodeRow kExitCodes[] = {
+    {kExitOk, "all went well"},
+    {kExitWrongResult, "a result is wrong"},
+    {kExitUsage, "the command line is wrong"},
+    {kExitUnsupported, "the model uses what this version does not support"},
+    {kExitBadInput, "an input is bad"},
+    {kExitMissing, "a device or a tool is missing"},
+    {kExitBudget, "a budget ended"},
+    {kExitInternal, "a bug in tcc"},
+    {kExitCancelled, "interrupted by Ctrl-C"},
+};
+
+}  // namespace
+
+std::span<const ExitCodeRow> ExitCodes() {
+  return kExitCodes;
+}
+
 Outcome OutcomeOf(const Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kOk:

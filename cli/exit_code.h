@@ -1,5 +1,8 @@
 #pragma once
 
+#include <span>
+#include <string_view>
+
 #include "support/status.h"
 
 namespace tcc {
@@ -23,6 +26,13 @@ struct Outcome {
   ExitCode code;
   const char* kind;
 };
+
+// An exit code in words, for the help.
+struct ExitCodeRow {
+  ExitCode code;
+  std::string_view meaning;
+};
+std::span<const ExitCodeRow> ExitCodes();
 
 Outcome OutcomeOf(const Status& status);
 ExitCode ExitCodeOf(const Status& status);

@@ -6,6 +6,7 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "cli/command_line.h"
 #include "cli/error_report.h"
 #include "cli/exit_code.h"
+#include "cli/help.h"
 #include "cli/standard_error.h"
 #include "support/check.h"
 
@@ -45,85 +47,12 @@ constexpr char kFirstTry[] = R"(A first try:
   tcc compile resnet50.onnx                    for this CPU, to resnet50.tcc
   tcc run resnet50.tcc --random 1              and what came out, in numbers)";
 
-constexpr const char* kIntroduction = R"(# The command line
-
-This page is printed by `tcc --help-markdown`; a test compares the two.
-
-Data goes to standard output, messages to standard error; a file that is written appears whole or
-not at all. A file that is replaced hands on its permissions; a symbolic link stays, and what it
-leads to is replaced; of a hard link this one name gets the new content.
-
-| exit code | meaning |
-|---|---|
-| 0 | all went well |
-| 1 | a result is wrong |
-| 2 | the command line is wrong |
-| 3 | the model uses what this version does not support |
-| 4 | an input is bad |
-| 5 | a device or a tool is missing |
-| 6 | a budget ended |
-| 70 | a bug in tcc |
-| 130 | interrupted by Ctrl-C |
-
-`--errors json`, which every command takes, tells a failure as one JSON object, the last line on
-standard error: its exit code, a kind, the message and the options that would help.
-
-    {"error":{"code":3,"kind":"unsupported","message":"...","options":["--dim N=SIZE"]}}
-
-Kinds: `wrong_result` (1), `usage` (2), `unsupported` (3), `bad_input` and `no_memory` (4),
-`missing` (5), `budget` (6), `internal` (70), `cancelled` (130).
-)";
-
-// "|" separates a table's cells.
-std::string Escaped(const std::string& text) {
-  std::string result;
-  for (char c : text) {
-    if (c == '|') result += '\\';
-    result += c;
-  }
-  return result;
-}
-
-std::string OptionText(const OptionHelp& option) {
-  std::string text = option.names;
-  if (size_t comma = text.find(','); comma != text.npos) text.insert(comma + 1, " ");
-  if (!text.empty() && !option.type_name.empty()) text += " ";
-  return "`" + Escaped(text + option.type_name) + "`";
-}
-
-std::string Meaning(const OptionHelp& option) {
-  std::string text = option.description;
-  if (option.required) text += "; required";
-  if (!option.default_value.empty()) text += "; default " + option.default_value;
-  return Escaped(text);
-}
-
-std::string CommandText(const CommandLine& command, const std::string& title) {
-  std::string text = fmt::format("\n## {}\n\n{}.\n", title, command.description());
-  std::string rows;
-  for (const OptionHelp& option : command.Options()) {
-    rows += fmt::format("| {} | {} |\n", OptionText(option), Meaning(option));
-  }
-  if (!rows.empty()) text += "\n| option | meaning |\n|---|---|\n" + rows;
-  for (const CommandLine& inner : command.Commands()) {
-    text += CommandText(inner, title + " " + inner.name());
-  }
-  return text;
-}
-
-// Returns the reference of the command line, docs/cli.md, made from the options themselves.
-std::string HelpMarkdown(const CommandLine& program) {
-  std::string text = kIntroduction;
-  for (const CommandLine& command : program.Commands()) {
-    text += CommandText(command, "tcc " + command.name());
-  }
-  return text;
-}
-
 ExitCode Run(int argc, char** argv) {
   CommandLine program("tcc", "tcc: a tensor compiler");
   bool markdown = false, version = false;
+  std::string man_folder;
   program.AddFlag("--help-markdown", markdown).Hide();
+  program.AddOption("--help-man", man_folder).Hide();
   program.AddFlag("--version", version, "Print the version");
   std::vector<std::pair<CommandLine, Action>> actions;
   for (const Command& command : Commands()) {
@@ -133,6 +62,10 @@ ExitCode Run(int argc, char** argv) {
   std::string errors = "text";
   AddErrorsOption(program, errors);
   program.Footer(kFirstTry);
+  if (argc > 1 && std::string_view(argv[1]) == kCompleteWords) {
+    fmt::print("{}", CompletionsOf(program, std::vector<std::string>(argv + 2, argv + argc)));
+    return Finish(OkStatus());
+  }
   StatusOr<CommandLine::Request> request = program.Parse(argc, argv);
   if (!request.ok()) return EndOnUsageError(program, request.status());
   if (*request == CommandLine::Request::kHelp) {
@@ -143,6 +76,7 @@ ExitCode Run(int argc, char** argv) {
     fmt::print("{}", HelpMarkdown(program));
     return Finish(OkStatus());
   }
+  if (!man_folder.empty()) return Finish(WriteManPages(program, man_folder));
   if (version) {
     fmt::print("{}\n", VersionText());
     return Finish(OkStatus());

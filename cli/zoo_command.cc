@@ -1,4 +1,4 @@
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <memory>
 
@@ -34,9 +34,9 @@ Action DeclareZoo(CommandLine& line) {
   line.RequireOneCommand();
   CommandLine list = line.AddCommand("list", "Print the names");
   CommandLine exporting = line.AddCommand("export", "Write a network as an ONNX model");
-  exporting.AddOption("name", command->name, "One of the names of the list")
+  exporting.AddOption("name", command->name, "Network to write")
       .Required()
-      .TypeName("NAME");
+      .TypeName(fmt::format("{}", fmt::join(ZooNames(), "|")));
   exporting.AddOption("-o,--output", command->output, "File to write")
       .Required()
       .TypeName("M.onnx");

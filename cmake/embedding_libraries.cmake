@@ -66,4 +66,3 @@ write_basic_package_version_file(${CMAKE_BINARY_DIR}/tccConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/tccConfig.cmake ${CMAKE_BINARY_DIR}/tccConfigVersion.cmake
   DESTINATION ${package_folder})
-install(TARGETS tcc tcc-worker RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

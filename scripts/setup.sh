@@ -17,7 +17,7 @@ build_packages=(
 )
 test_packages=(
   g++ git ca-certificates ccache xz-utils clang-format-19 clang-tidy-19 libclang-rt-19-dev
-  pkg-config catch2 libonnx-testdata strace postgresql chromium
+  pkg-config catch2 libonnx-testdata strace postgresql chromium groff-base zsh
   python3 python3-venv python3-pip
   libdnnl2 libopenblas0-pthread
 )

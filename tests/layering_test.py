@@ -115,7 +115,7 @@ ROOMS = {
         "tuning": {"candidate", "measure", "database", "space", "model", "searchers"},
     },
     "cli": {".": set(), "compile": {"."}, "cost_model": {"."}, "database": {"."},
-            "devices": {"."}, "report": {"."}},
+            "devices": {"."}, "help": {"."}, "report": {"."}},
     "bench": {
         "operator": set(),
         "cpu": {"operator"},

@@ -94,6 +94,16 @@ class Installed(unittest.TestCase):
         stats = json.loads(self.run_command(tcc, "db", "stats", database, "--json"))
         self.assertGreaterEqual(stats["measurements"], 24)
 
+    def test_the_manual_and_the_scripts_for_shells_are_installed_as_the_program_writes_them(self):
+        tcc, share = self.prefix / "bin" / "tcc", self.prefix / "share"
+        for shell, path in [("bash", "bash-completion/completions/tcc"),
+                            ("zsh", "zsh/site-functions/_tcc")]:
+            self.assertEqual((share / path).read_text(),
+                             self.run_command(tcc, "completion", shell))
+        self.run_command(tcc, "--help-man", self.folder / "man1")
+        self.assertEqual(*[{page.name: page.read_text() for page in folder.iterdir()}
+                           for folder in [share / "man" / "man1", self.folder / "man1"]])
+
     def check_no_compiler(self, program):
         """Neither what the program names nor what that needs in turn is a compiler's library."""
         for binary in [program, self.libraries / "libtcc_runtime.so"]:
