@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/print_json.h"
 #include "codegen_cuda/emulator/host_compiler.h"
 #include "codegen_cuda/nvrtc/nvrtc.h"
 #include "codegen_llvm/toolchain.h"
@@ -191,7 +192,7 @@ struct DoctorCommand {
   bool json = false;
 };
 
-void PrintJson(const std::vector<DoctorCheck>& checks) {
+nlohmann::ordered_json JsonOf(const std::vector<DoctorCheck>& checks) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const DoctorCheck& check : checks) {
     rows.push_back({{"name", check.name},
@@ -199,7 +200,7 @@ void PrintJson(const std::vector<DoctorCheck>& checks) {
                     {"needed", check.needed},
                     {"detail", check.detail}});
   }
-  fmt::print("{}\n", rows.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  return rows;
 }
 
 Status RunDoctorCommand(const DoctorCommand& command) {
@@ -209,7 +210,7 @@ Status RunDoctorCommand(const DoctorCommand& command) {
     if (check.needed && !check.found) missing += (missing.empty() ? "" : ", ") + check.name;
   }
   if (command.json) {
-    PrintJson(checks);
+    PrintJson(JsonOf(checks));
   } else {
     for (const DoctorCheck& check : checks) {
       fmt::print("{:<8} {:<19} {}\n", check.found ? "ok" : "missing", check.name, check.detail);

@@ -9,6 +9,7 @@
 
 #include "cli/command.h"
 #include "cli/model_options.h"
+#include "cli/print_json.h"
 #include "cli/readable_units.h"
 #include "cli/text_table.h"
 #include "compiler/compile_graph.h"
@@ -284,7 +285,7 @@ Status RunInspect(const InspectCommand& command) {
     TCC_ASSIGN_OR_RETURN(found, InspectModel(command.file));
   }
   if (command.json) {
-    fmt::print("{}\n", found.summary.dump(2));
+    PrintJson("tcc.inspect/1", found.summary);
   } else {
     PrintInspection(found.summary);
   }

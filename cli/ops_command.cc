@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/print_json.h"
 #include "models/onnx/onnx_ops.h"
 
 namespace tcc {
@@ -172,7 +173,7 @@ Status RunOps(const OpsCommand& command) {
                       {"inputs", InputsText(*op)},
                       {"attributes", AttributesText(*op)}});
     }
-    fmt::print("{}\n", rows.dump(2));
+    PrintJson(rows);
     return OkStatus();
   }
   fmt::print("{:<24} {:>5}  {:<10} {:<6}  attributes\n", "operator", "since", "types", "inputs");

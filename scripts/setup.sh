@@ -24,6 +24,7 @@ test_packages=(
 python_packages=(
   mkdocs-material==9.8.2
   numpy==2.4.6 onnx==1.23.2 onnxruntime==1.31.1 openvino==2026.4.1
+  jsonschema==4.26.0
   nvidia-cuda-nvrtc==13.0.88 nvidia-cuda-nvdisasm==13.2.51 nvidia-cuda-cuobjdump==13.2.51
 )
 

@@ -14,6 +14,7 @@
 #include "cli/cost_model/prediction_plot.h"
 #include "cli/cost_model/quality_report.h"
 #include "cli/cost_model/records_target.h"
+#include "cli/print_json.h"
 #include "cli/standard_error.h"
 #include "support/check.h"
 #include "support/file.h"
@@ -89,7 +90,7 @@ void PrintReport(const MeasuredFeatures& judged, const LearnedModel& model, bool
   report.Add("prior", judged.ByPrior());
   report.Add("model", judged.ByModel(model));
   if (json) {
-    fmt::print("{}\n", report.ToJson().dump(2));
+    PrintJson("tcc.cost-model-eval/1", report.ToJson());
   } else {
     fmt::print("{}", report.ToText());
   }
@@ -194,15 +195,15 @@ Status RunInfo(const CostModelCommand& command) {
   TCC_ASSIGN_OR_RETURN(LearnedModel model, ReadModel(command.model));
   size_t features = FeatureRows(model.kind()).size();
   if (command.json) {
-    nlohmann::json constants;
+    nlohmann::ordered_json constants;
     for (const DeviceConstant& constant : ConstantsIn(model.profile)) {
       constants[std::string(constant.name)] = *constant.value;
     }
     double bound = model.members.empty() ? 0.0 : model.members[0].bound();
-    nlohmann::json json = {
+    nlohmann::ordered_json json = {
         {"target", model.target_kind()}, {"features", features}, {"members", model.members.size()},
         {"on_prior", model.on_prior},    {"bound", bound},       {"constants", constants}};
-    fmt::print("{}\n", json.dump(2));
+    PrintJson("tcc.cost-model-info/1", json);
     return OkStatus();
   }
   fmt::print("for          {}\n", model.target_kind());

@@ -8,6 +8,7 @@
 
 #include "cli/command.h"
 #include "cli/measurement_json.h"
+#include "cli/print_json.h"
 #include "cli/readable_units.h"
 #include "cli/standard_error.h"
 #include "cli/text_table.h"
@@ -43,11 +44,6 @@ StatusOr<Database> OpenAndWarn(const std::string& path, Access access) {
   return database;
 }
 
-// A file from elsewhere may hold text that is not UTF-8.
-void PrintJson(const Json& json) {
-  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
-}
-
 Status RunStats(const DbCommand& command) {
   TCC_ASSIGN_OR_RETURN(Database database, OpenAndWarn(command.file, Access::kRead));
   TCC_ASSIGN_OR_RETURN(DatabaseStats stats, StatsOf(database));
@@ -67,7 +63,7 @@ Status RunStats(const DbCommand& command) {
     rows.push_back({"  " + status, std::to_string(count)});
   }
   if (command.json) {
-    PrintJson(json);
+    PrintJson("tcc.db-stats/1", json);
   } else {
     fmt::print("{}", TextTable(rows, ""));
   }

@@ -9,6 +9,7 @@
 #include "autodiff_features/learned/model_file.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "cli/print_json.h"
 #include "cli/standard_error.h"
 #include "cli/text_table.h"
 #include "cli/threads_option.h"
@@ -140,7 +141,11 @@ Status RunCalibrate(const CalibrateOptions& options) {
     TCC_RETURN_IF_ERROR(WriteModel(PriorAlone(calibration.profile), options.output));
   }
   nlohmann::ordered_json json = JsonOf(calibration);
-  fmt::print("{}", options.json ? json.dump(2) + "\n" : TextOf(json));
+  if (options.json) {
+    PrintJson("tcc.devices-calibrate/1", json);
+  } else {
+    fmt::print("{}", TextOf(json));
+  }
   return OkStatus();
 }
 
@@ -185,7 +190,7 @@ Status RunDevices(const DevicesCommand& command) {
     rows.push_back(row);
   }
   if (command.json) {
-    fmt::print("{}\n", rows.dump(2));
+    PrintJson(rows);
     return OkStatus();
   }
   for (const auto& row : rows) {
