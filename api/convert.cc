@@ -66,7 +66,7 @@ StatusOr<std::vector<const View*>> Arrange(const std::string& kind,
       return InvalidInput("{} '{}' has no memory", kind, infos[place].name);
     }
     if (!ToDType(view.dtype)) {
-      return NoDType(view.dtype, fmt::format("{} '{}'", kind, infos[place].name));
+      return NoDType(static_cast<int>(view.dtype), fmt::format("{} '{}'", kind, infos[place].name));
     }
     places[place] = &view;
   }
@@ -118,6 +118,22 @@ StatusOr<std::vector<Tensor>> ArrangeInputViews(const Metadata& metadata,
   return tensors;
 }
 
+template <typename View>
+StatusOr<std::vector<Tensor>> ArrangeOutputViews(const Metadata& metadata,
+                                                 std::span<const std::vector<int64_t>> shapes,
+                                                 std::span<const View> outputs) {
+  TCC_ASSIGN_OR_RETURN(std::vector<const View*> places,
+                       Arrange("output", metadata.outputs, outputs));
+  std::vector<Tensor> tensors;
+  for (size_t i = 0; i < places.size(); ++i) {
+    const View& view = *places[i];
+    std::vector<int64_t> shape(view.shape.begin(), view.shape.end());
+    if (shape.empty()) shape = shapes[i];
+    tensors.push_back(ViewOf(view.dtype, std::move(shape), view.data, view.bytes));
+  }
+  return tensors;
+}
+
 }  // namespace
 
 v1::Status ToApi(const Status& status) {
@@ -136,8 +152,8 @@ std::optional<DType> ToDType(v1::DType dtype) {
   return DType(static_cast<DTypeCode>(dtype));
 }
 
-Status NoDType(v1::DType dtype, const std::string& what) {
-  return InvalidInput("{} has DType {}; expected 0 to {}", what, static_cast<int>(dtype),
+Status NoDType(int dtype, const std::string& what) {
+  return InvalidInput("{} has DType {}; expected 0 to {}", what, dtype,
                       static_cast<int>(kLastDType));
 }
 
@@ -174,28 +190,13 @@ StatusOr<std::vector<Tensor>> ArrangeViews(const Metadata& metadata,
 StatusOr<std::vector<Tensor>> ArrangeViews(const Metadata& metadata,
                                            std::span<const std::vector<int64_t>> shapes,
                                            std::span<const v1::Output> outputs) {
-  TCC_ASSIGN_OR_RETURN(std::vector<const v1::Output*> places,
-                       Arrange("output", metadata.outputs, outputs));
-  std::vector<Tensor> tensors;
-  for (size_t i = 0; i < places.size(); ++i) {
-    tensors.push_back(ViewOf(places[i]->dtype, shapes[i], places[i]->data, places[i]->bytes));
-  }
-  return tensors;
+  return ArrangeOutputViews(metadata, shapes, outputs);
 }
 
 StatusOr<std::vector<Tensor>> ArrangeViews(const Metadata& metadata,
                                            std::span<const std::vector<int64_t>> shapes,
                                            std::span<const v1::DeviceTensor> outputs) {
-  TCC_ASSIGN_OR_RETURN(std::vector<const v1::DeviceTensor*> places,
-                       Arrange("output", metadata.outputs, outputs));
-  std::vector<Tensor> tensors;
-  for (size_t i = 0; i < places.size(); ++i) {
-    const v1::DeviceTensor& view = *places[i];
-    std::vector<int64_t> shape(view.shape.begin(), view.shape.end());
-    if (shape.empty()) shape = shapes[i];
-    tensors.push_back(ViewOf(view.dtype, std::move(shape), view.data, view.bytes));
-  }
-  return tensors;
+  return ArrangeOutputViews(metadata, shapes, outputs);
 }
 
 }  // namespace tcc

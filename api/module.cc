@@ -23,15 +23,25 @@ tcc::StatusOr<std::vector<std::vector<int64_t>>> ShapesOfOutputs(
   return shapes;
 }
 
-tcc::Status RunViews(tcc::Executor& executor, std::span<const Input> inputs,
-                     std::span<const Output> outputs, Copies* copies) {
+StatusOr<tcc::Executor::Bound> BindViews(tcc::Executor& executor, std::span<const Input> inputs,
+                                         std::span<const Output> outputs) {
   const Metadata& metadata = executor.module().metadata();
   TCC_ASSIGN_OR_RETURN(std::vector<tcc::Tensor> in, ArrangeViews(metadata, inputs));
   TCC_ASSIGN_OR_RETURN(std::vector<std::vector<int64_t>> shapes, ShapesOfOutputs(metadata, in));
   TCC_ASSIGN_OR_RETURN(std::vector<tcc::Tensor> out, ArrangeViews(metadata, shapes, outputs));
-  TCC_RETURN_IF_ERROR(executor.RunInto(in, out));
+  return executor.Bind(std::move(in), std::move(out));
+}
+
+tcc::Status RunOn(tcc::Executor& executor, tcc::Executor::Bound& bound, Copies* copies) {
+  TCC_RETURN_IF_ERROR(executor.RunBound(bound));
   if (copies) *copies = {executor.copies().tensors, executor.copies().bytes};
   return tcc::OkStatus();
+}
+
+tcc::Status RunViews(tcc::Executor& executor, std::span<const Input> inputs,
+                     std::span<const Output> outputs, Copies* copies) {
+  TCC_ASSIGN_OR_RETURN(tcc::Executor::Bound bound, BindViews(executor, inputs, outputs));
+  return RunOn(executor, bound, copies);
 }
 
 tcc::Status EnqueueViews(tcc::Executor& executor, std::span<const DeviceTensor> inputs,
@@ -48,11 +58,16 @@ tcc::Status EnqueueViews(tcc::Executor& executor, std::span<const DeviceTensor> 
 template <typename View>
 Result<std::vector<std::vector<std::int64_t>>> ShapesFor(const Metadata& metadata,
                                                          std::span<const View> inputs) {
-  static char nothing = 0;
+  static uint8_t nothing = 0;
   std::vector<View> views(inputs.begin(), inputs.end());
   for (View& view : views) view.data = &nothing;
   StatusOr<std::vector<tcc::Tensor>> in = ArrangeViews(metadata, std::span<const View>(views));
   if (!in.ok()) return ToApi(in.status());
+  for (tcc::Tensor& tensor : *in) {
+    StatusOr<int64_t> bytes = ByteCount(tensor.dtype, tensor.shape);
+    if (!bytes.ok()) return ToApi(bytes.status());
+    tensor.bytes = {&nothing, static_cast<size_t>(*bytes)};
+  }
   StatusOr<std::vector<std::vector<int64_t>>> shapes = ShapesOfOutputs(metadata, *in);
   if (!shapes.ok()) return ToApi(shapes.status());
   return std::move(*shapes);
@@ -200,6 +215,7 @@ Status Module::Run(std::span<const Input> inputs, std::span<const Output> output
 
 struct Executor::State {
   tcc::Executor executor;
+  std::optional<tcc::Executor::Bound> bound = {};
 };
 
 Executor::Executor(const Module& module)
@@ -211,6 +227,22 @@ Executor::~Executor() = default;
 Status Executor::Run(std::span<const Input> inputs, std::span<const Output> outputs,
                      Copies* copies) {
   return WithinMemory([&] { return ToApi(RunViews(state_->executor, inputs, outputs, copies)); });
+}
+
+Status Executor::Bind(std::span<const Input> inputs, std::span<const Output> outputs) {
+  return WithinMemory([&]() -> Status {
+    StatusOr<tcc::Executor::Bound> bound = BindViews(state_->executor, inputs, outputs);
+    if (!bound.ok()) return ToApi(bound.status());
+    state_->bound = *std::move(bound);
+    return {};
+  });
+}
+
+Status Executor::RunBound(Copies* copies) {
+  return WithinMemory([&]() -> Status {
+    if (!state_->bound) return {Code::kUsage, "the executor has no tensors: nothing was bound"};
+    return ToApi(RunOn(state_->executor, *state_->bound, copies));
+  });
 }
 
 Status Executor::Enqueue(std::span<const DeviceTensor> inputs,

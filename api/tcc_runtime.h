@@ -76,6 +76,7 @@ struct Output {
   DType dtype;
   void* data;
   std::size_t bytes;
+  std::span<const std::int64_t> shape = {};  // empty: as computed
 };
 
 // An input or output in GPU memory, at a multiple of kDeviceAlignment. Without a name it is matched
@@ -218,6 +219,13 @@ class TCC_EXPORT Executor {
   // Runs the module like Module::Run.
   Status Run(std::span<const Input> inputs, std::span<const Output> outputs,
              Copies* copies = nullptr);
+
+  // Checks tensors like Run and keeps what RunBound reads and writes, in place of what was bound
+  // before; their memory must stay where it is. After an error the former ones are still bound.
+  Status Bind(std::span<const Input> inputs, std::span<const Output> outputs);
+  // Runs on the tensors that are bound, without looking anything up: on a CPU it allocates only the
+  // activations, once, and what kernels take for themselves. kUsage where nothing is bound.
+  Status RunBound(Copies* copies = nullptr);
 
   // Enqueues a run on GPU memory in the caller's stream, a CUstream or cudaStream_t; null is the
   // default stream. Nothing is copied. The work goes on after the call, in the stream's order; the

@@ -62,27 +62,47 @@ StatusOr<std::vector<Tensor>> Executor::Run(std::span<const Tensor> inputs) {
   TCC_RETURN_IF_ERROR(MakeReady());
   TCC_ASSIGN_OR_RETURN(std::vector<int64_t> variables, BindInputs(module_.metadata(), inputs));
   TCC_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, AllocateOutputs(module_.metadata(), variables));
-  TCC_RETURN_IF_ERROR(RunOn(inputs, variables, outputs));
+  TCC_RETURN_IF_ERROR(RunInto(inputs, outputs));
   return outputs;
 }
 
 Status Executor::RunInto(std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  TCC_ASSIGN_OR_RETURN(Bound bound,
+                       Bind({inputs.begin(), inputs.end()}, {outputs.begin(), outputs.end()}));
+  return RunBound(bound);
+}
+
+StatusOr<Executor::Bound> Executor::Bind(std::vector<Tensor> inputs, std::vector<Tensor> outputs) {
   TCC_RETURN_IF_ERROR(MakeReady());
   const Metadata& metadata = module_.metadata();
-  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> variables, BindInputs(metadata, inputs));
-  TCC_RETURN_IF_ERROR(CheckOutputs(variables, outputs));
-  std::vector<Tensor> places(outputs.begin(), outputs.end());
-  for (Tensor& place : places) {
-    if (!NeedsCopy(place)) continue;
-    TCC_ASSIGN_OR_RETURN(place, AllocateTensor(place.dtype, place.shape, "an output"));
+  Bound bound;
+  bound.inputs = std::move(inputs);
+  bound.outputs = std::move(outputs);
+  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> variables, BindInputs(metadata, bound.inputs));
+  TCC_RETURN_IF_ERROR(CheckOutputs(variables, bound.outputs));
+  TCC_ASSIGN_OR_RETURN(bound.sizes, sizes_.For(variables));
+  if (queue_ != nullptr) return bound;
+  for (size_t i = 0; i < bound.inputs.size(); ++i) {
+    TCC_ASSIGN_OR_RETURN(
+        BufferPlace place,
+        PlaceOnHost(bound.inputs[i], "input '" + metadata.inputs[i].name + "'", bound.copies));
+    bound.memory.inputs.push_back(place);
   }
-  TCC_RETURN_IF_ERROR(RunOn(inputs, variables, places));
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    if (!NeedsCopy(outputs[i])) continue;
-    std::ranges::copy(places[i].bytes, MutableBytes(outputs[i]).begin());
-    CountCopy(outputs[i]);
+  for (size_t i = 0; i < bound.outputs.size(); ++i) {
+    TCC_ASSIGN_OR_RETURN(
+        BufferPlace place,
+        PlaceOnHost(bound.outputs[i], "output '" + metadata.outputs[i].name + "'", bound.copies));
+    bound.memory.outputs.push_back(place);
   }
-  return OkStatus();
+  bound.memory.weights = PlaceOf(module_.artefact().weights.bytes);
+  return bound;
+}
+
+Status Executor::RunBound(Bound& bound) {
+  copies_ = {};
+  if (queue_ == nullptr) return RunOnHost(bound);
+  queue_->UseStream(nullptr);
+  return EndIfFailed(RunOnDevice(bound));
 }
 
 Status Executor::CheckOutputs(std::span<const int64_t> shape_variables,
@@ -98,15 +118,16 @@ Status Executor::CheckOutputs(std::span<const int64_t> shape_variables,
   return OkStatus();
 }
 
-void Executor::CountCopy(const Tensor& tensor) {
-  ++copies_.tensors;
-  copies_.bytes += tensor.bytes.size();
-}
-
-bool Executor::NeedsCopy(const Tensor& tensor) const {
-  if (queue_ != nullptr) return false;
+// Returns the place of the tensor, or of memory for a copy if it is not aligned.
+StatusOr<BufferPlace> Executor::PlaceOnHost(const Tensor& tensor, const std::string& what,
+                                            std::vector<std::shared_ptr<uint8_t>>& copies) const {
   auto alignment = static_cast<uintptr_t>(module_.device().TensorAlignment(tensor.dtype));
-  return reinterpret_cast<uintptr_t>(tensor.bytes.data()) % alignment != 0;
+  BufferPlace place = PlaceOf(tensor.bytes);
+  if (reinterpret_cast<uintptr_t>(place.data) % alignment == 0) return place;
+  TCC_ASSIGN_OR_RETURN(std::shared_ptr<uint8_t> copy,
+                       AllocateMemory(place.bytes, "a copy of " + what));
+  copies.push_back(copy);
+  return BufferPlace{copy.get(), place.bytes};
 }
 
 StatusOr<BufferPlace> Executor::FitArena(int64_t bytes) {
@@ -119,27 +140,32 @@ StatusOr<BufferPlace> Executor::FitArena(int64_t bytes) {
   return BufferPlace{arena_.get(), bytes};
 }
 
-Status Executor::RunOn(std::span<const Tensor> inputs, std::span<const int64_t> shape_variables,
-                       std::span<Tensor> outputs) {
-  TCC_ASSIGN_OR_RETURN(const RunSizes* sizes, sizes_.For(shape_variables));
-  copies_ = {};
-  if (queue_ != nullptr) {
-    queue_->UseStream(nullptr);
-    return EndIfFailed(RunOnDevice(inputs, *sizes, outputs));
+Status Executor::RunOnHost(Bound& bound) {
+  auto copy = [this](std::span<const uint8_t> from, uint8_t* to) {
+    if (from.data() == to) return;
+    std::ranges::copy(from, to);
+    ++copies_.tensors;
+    copies_.bytes += from.size();
+  };
+  for (size_t i = 0; i < bound.inputs.size(); ++i) {
+    copy(bound.inputs[i].bytes, bound.memory.inputs[i].data);
   }
-  std::vector<Tensor> copies;
-  TCC_ASSIGN_OR_RETURN(FrameMemory memory,
-                       PlaceOnHost(inputs, outputs, sizes->arena_bytes, copies));
-  TCC_RETURN_IF_ERROR(frame_.Begin(memory, *sizes));
-  return RunBody(module_.artefact().plan.body);
+  TCC_ASSIGN_OR_RETURN(bound.memory.arena, FitArena(bound.sizes->arena_bytes));
+  TCC_RETURN_IF_ERROR(frame_.Begin(bound.memory, *bound.sizes));
+  TCC_RETURN_IF_ERROR(RunBody(module_.artefact().plan.body));
+  for (size_t i = 0; i < bound.outputs.size(); ++i) {
+    const BufferPlace& place = bound.memory.outputs[i];
+    copy({place.data, static_cast<size_t>(place.bytes)}, MutableBytes(bound.outputs[i]).data());
+  }
+  return OkStatus();
 }
 
-Status Executor::RunOnDevice(std::span<const Tensor> inputs, const RunSizes& sizes,
-                             std::span<Tensor> outputs) {
-  TCC_ASSIGN_OR_RETURN(FrameMemory memory, PlaceOnDevice(inputs, outputs, sizes.arena_bytes));
-  TCC_RETURN_IF_ERROR(Upload(inputs, memory));
-  TCC_RETURN_IF_ERROR(EnqueueWork(memory, sizes));
-  return Download(outputs, memory);
+Status Executor::RunOnDevice(Bound& bound) {
+  TCC_ASSIGN_OR_RETURN(FrameMemory memory,
+                       PlaceOnDevice(bound.inputs, bound.outputs, bound.sizes->arena_bytes));
+  TCC_RETURN_IF_ERROR(Upload(bound.inputs, memory));
+  TCC_RETURN_IF_ERROR(EnqueueWork(memory, *bound.sizes));
+  return Download(bound.outputs, memory);
 }
 
 // Memory that was taken in a stream's order, and work that uses it, are nothing that a next run in
@@ -147,29 +173,6 @@ Status Executor::RunOnDevice(std::span<const Tensor> inputs, const RunSizes& siz
 Status Executor::EndIfFailed(Status status) {
   if (!status.ok()) queue_->Abandon();
   return status;
-}
-
-StatusOr<FrameMemory> Executor::PlaceOnHost(std::span<const Tensor> inputs,
-                                            std::span<Tensor> outputs, int64_t arena_bytes,
-                                            std::vector<Tensor>& copies) {
-  FrameMemory memory;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const Tensor& input = inputs[i];
-    if (!NeedsCopy(input)) {
-      memory.inputs.push_back(PlaceOf(input.bytes));
-      continue;
-    }
-    std::string what = fmt::format("a copy of input '{}'", module_.metadata().inputs[i].name);
-    TCC_RETURN_IF_ERROR(CheckMemoryFor(static_cast<int64_t>(input.bytes.size()), what));
-    TCC_ASSIGN_OR_RETURN(Tensor copy, CopyTensor(input.dtype, input.shape, input.bytes, what));
-    copies.push_back(std::move(copy));
-    memory.inputs.push_back(PlaceOf(copies.back().bytes));
-    CountCopy(input);
-  }
-  for (const Tensor& output : outputs) memory.outputs.push_back(PlaceOf(output.bytes));
-  memory.weights = PlaceOf(module_.artefact().weights.bytes);
-  TCC_ASSIGN_OR_RETURN(memory.arena, FitArena(arena_bytes));
-  return memory;
 }
 
 StatusOr<FrameMemory> Executor::PlaceOnDevice(std::span<const Tensor> inputs,
@@ -288,7 +291,7 @@ Status Executor::Enqueue(std::span<const Tensor> inputs, std::span<const Tensor>
     TCC_RETURN_IF_ERROR(CheckDeviceMemory(*queue_, metadata.outputs[i], outputs[i]));
     memory.outputs.push_back(PlaceOf(outputs[i].bytes));
   }
-  TCC_ASSIGN_OR_RETURN(const RunSizes* sizes, sizes_.For(variables));
+  TCC_ASSIGN_OR_RETURN(std::shared_ptr<const RunSizes> sizes, sizes_.For(variables));
   queue_->UseStream(stream);
   return EndIfFailed(EnqueueOnDevice(std::move(memory), *sizes));
 }

@@ -41,6 +41,20 @@ class Executor {
   // CPUs that is the size of its element.
   Status RunInto(std::span<const Tensor> inputs, std::span<Tensor> outputs);
 
+  // The tensors of a run, checked, and where kernels access them.
+  struct Bound {
+    std::vector<Tensor> inputs, outputs;  // the caller's
+    std::shared_ptr<const RunSizes> sizes;
+    // On host memory: the places of the tensors, or of copies of those that are not aligned.
+    FrameMemory memory;
+    std::vector<std::shared_ptr<uint8_t>> copies;
+  };
+  // Checks tensors like RunInto, for any number of runs of this executor.
+  StatusOr<Bound> Bind(std::vector<Tensor> inputs, std::vector<Tensor> outputs);
+  // Runs like RunInto. On host memory this allocates nothing but the activations, which are kept,
+  // and what kernels take for themselves.
+  Status RunBound(Bound& bound);
+
   // Enqueues a run on tensors in the memory of the module's device, without copies; each lies at a
   // multiple of 16. The work goes to the caller's `stream` (for "cuda": a CUstream, not null) and
   // continues after the call; the call waits only for values that a loop or branch depends on. The
@@ -70,19 +84,15 @@ class Executor {
 
  private:
   Status MakeReady();
-  bool NeedsCopy(const Tensor& tensor) const;
-  void CountCopy(const Tensor& tensor);
+  StatusOr<BufferPlace> PlaceOnHost(const Tensor& tensor, const std::string& what,
+                                    std::vector<std::shared_ptr<uint8_t>>& copies) const;
   StatusOr<BufferPlace> FitArena(int64_t bytes);
-  Status RunOn(std::span<const Tensor> inputs, std::span<const int64_t> shape_variables,
-               std::span<Tensor> outputs);
-  StatusOr<FrameMemory> PlaceOnHost(std::span<const Tensor> inputs, std::span<Tensor> outputs,
-                                    int64_t arena_bytes, std::vector<Tensor>& copies);
+  Status RunOnHost(Bound& bound);
   StatusOr<FrameMemory> PlaceOnDevice(std::span<const Tensor> inputs, std::span<Tensor> outputs,
                                       int64_t arena_bytes);
   BufferPlace WeightsOnDevice() const;
   Status Upload(std::span<const Tensor> inputs, const FrameMemory& memory);
-  Status RunOnDevice(std::span<const Tensor> inputs, const RunSizes& sizes,
-                     std::span<Tensor> outputs);
+  Status RunOnDevice(Bound& bound);
   Status EnqueueOnDevice(FrameMemory memory, const RunSizes& sizes);
   Status EnqueueWork(const FrameMemory& memory, const RunSizes& sizes);
   // The call with the largest workspace in a body.

@@ -16,18 +16,19 @@ std::vector<bool> MovingBuffers(const Plan& plan) {
   return moves;
 }
 
-StatusOr<const RunSizes*> RunSizesByShape::For(std::span<const int64_t> shape_variables) {
-  auto found = std::ranges::find_if(latest_, [&](const RunSizes& sizes) {
-    return std::ranges::equal(std::span(sizes.variables).first(shape_variables.size()),
+StatusOr<std::shared_ptr<const RunSizes>> RunSizesByShape::For(
+    std::span<const int64_t> shape_variables) {
+  auto found = std::ranges::find_if(latest_, [&](const std::shared_ptr<const RunSizes>& sizes) {
+    return std::ranges::equal(std::span(sizes->variables).first(shape_variables.size()),
                               shape_variables);
   });
   if (found == latest_.end()) {
     TCC_ASSIGN_OR_RETURN(RunSizes sizes, Evaluated(shape_variables));
     if (latest_.size() == kMostShapes) latest_.pop_back();
-    found = latest_.insert(latest_.end(), std::move(sizes));
+    found = latest_.insert(latest_.end(), std::make_shared<const RunSizes>(std::move(sizes)));
   }
   std::rotate(latest_.begin(), found, found + 1);
-  return &latest_.front();
+  return latest_.front();
 }
 
 StatusOr<RunSizes> RunSizesByShape::Evaluated(std::span<const int64_t> shape_variables) const {

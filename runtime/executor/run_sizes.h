@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -30,9 +31,9 @@ class RunSizesByShape {
   // Expects a plan that VerifyPlan accepted and that lives as long.
   explicit RunSizesByShape(const Plan& plan) : plan_(&plan), moves_(MovingBuffers(plan)) {}
 
-  // Returns the sizes for these values of the shape variables, valid until the next call. Fails
-  // with the message of a check that does not hold, and where a formula overflows.
-  StatusOr<const RunSizes*> For(std::span<const int64_t> shape_variables);
+  // Returns the sizes for these values of the shape variables. Fails with the message of a check
+  // that does not hold, and where a formula overflows.
+  StatusOr<std::shared_ptr<const RunSizes>> For(std::span<const int64_t> shape_variables);
 
   // The shapes that are kept; the one that was used least recently goes first.
   static constexpr size_t kMostShapes = 8;
@@ -41,8 +42,8 @@ class RunSizesByShape {
   StatusOr<RunSizes> Evaluated(std::span<const int64_t> shape_variables) const;
 
   const Plan* plan_;
-  std::vector<bool> moves_;       // by buffer
-  std::vector<RunSizes> latest_;  // most recent first
+  std::vector<bool> moves_;                              // by buffer
+  std::vector<std::shared_ptr<const RunSizes>> latest_;  // most recent first
 };
 
 }  // namespace tcc

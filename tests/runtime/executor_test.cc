@@ -92,6 +92,29 @@ TEST_CASE("inputs that do not fit are refused with what was expected and what ca
   CHECK(refusal({forged}) == "'x': f32[4] takes 16 bytes, got 8");
 }
 
+TEST_CASE("bound tensors are read and written anew by each run, copied only if not aligned",
+          "[runtime][executor]") {
+  Executor executor = MakeExecutor(ScaleAddArtefact());
+  alignas(64) std::array<uint8_t, 128> memory{};
+  for (size_t shift : {0, 4, 1}) {
+    INFO("shift " << shift);
+    Tensor x = Floats({4}, {1, 1, 1, 1}), y = x;
+    x.bytes = {memory.data() + shift, 16};
+    y.bytes = {memory.data() + 64 + shift, 16};
+    StatusOr<Executor::Bound> bound = executor.Bind({x}, {y});
+    REQUIRE(bound.ok());
+    for (float value : {1.0f, 10.0f}) {
+      std::ranges::copy(Floats({4}, {value, 0, 0, 0}).bytes, MutableBytes(x).begin());
+      REQUIRE(executor.RunBound(*bound).ok());
+      CHECK(ValuesOf(y) == *RunOne(executor, {Floats({4}, {value, 0, 0, 0})}));
+    }
+    REQUIRE(executor.RunBound(*bound).ok());
+    CHECK(executor.copies().tensors == (shift == 1 ? 2 : 0));
+  }
+  Tensor x = Floats({4}, {}), wrong = Floats({3}, {});
+  CHECK(Message(executor.Bind({x}, {wrong}).status()) == "output 'y': expected f32[4], got f32[3]");
+}
+
 TEST_CASE("inputs are arranged by name", "[runtime][executor]") {
   Metadata metadata = LoopArtefact().metadata;
   Tensor x = Floats({1}, {5}), m = MakeZeroTensor(kInt64, {}), go = MakeZeroTensor(kBool, {});
@@ -231,15 +254,15 @@ TEST_CASE("the latest shapes are kept, the others are evaluated again", "[runtim
   Plan plan = RowSumsArtefact().plan;
   RunSizesByShape sizes(plan);
   auto address = [&](int64_t n) {
-    StatusOr<const RunSizes*> found = sizes.For({{n}});
+    StatusOr<std::shared_ptr<const RunSizes>> found = sizes.For({{n}});
     REQUIRE(found.ok());
     CHECK((*found)->arena_bytes == 12 * n);
-    return (*found)->variables.data();
+    return found->get();
   };
-  const int64_t* first = address(1);
+  const RunSizes* first = address(1);
   for (int64_t n = 2; n <= int64_t{RunSizesByShape::kMostShapes}; ++n) CHECK(address(n) != first);
   CHECK(address(1) == first);
-  const int64_t* second = address(2);
+  const RunSizes* second = address(2);
   CHECK(address(100) != first);  // takes the place of 3
   CHECK(address(1) == first);
   CHECK(address(2) == second);
