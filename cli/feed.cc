@@ -4,10 +4,10 @@
 #include <filesystem>
 
 #include "cli/npz.h"
-#include "cli/split_assignment.h"
 #include "compiler/check/random_inputs.h"
 #include "runtime/executor/binding.h"
 #include "support/npy.h"
+#include "support/split_assignment.h"
 
 namespace tcc {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <fmt/ranges.h>
 
-#include "cli/split_assignment.h"
 #include "compiler/partial_evaluator.h"
 #include "models/onnx/import_onnx.h"
 #include "support/npy.h"
+#include "support/split_assignment.h"
 #include "support/wanted_option.h"
 
 namespace tcc {

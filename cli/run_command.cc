@@ -13,13 +13,13 @@
 #include "cli/command.h"
 #include "cli/feed.h"
 #include "cli/npz.h"
-#include "cli/split_assignment.h"
 #include "cli/standard_error.h"
 #include "cli/threads_option.h"
 #include "compiler/devices/reference_device.h"
 #include "runtime/executor/executor.h"
 #include "support/file.h"
 #include "support/npy.h"
+#include "support/split_assignment.h"
 
 namespace tcc {
 namespace {

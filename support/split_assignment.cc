@@ -1,4 +1,4 @@
-#include "cli/split_assignment.h"
+#include "support/split_assignment.h"
 
 #include <absl/strings/str_split.h>
 
@@ -19,7 +19,7 @@ StatusOr<int64_t> ParseSize(const std::string& option, const std::string& text) 
   int64_t size = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
   if (error != std::errc() || end != text.data() + text.size() || size < 0) {
-    return UsageError("{}: expected a size, got '{}'", option, text);
+    return UsageError("{}: expected a whole number, got '{}'", option, text);
   }
   return size;
 }
