@@ -97,6 +97,7 @@ typedef struct tcc_tensor {
 
 /* Options of loading: texts by the names of the command line's long options, without dashes. */
 typedef struct tcc_options tcc_options;
+/* Returns null where memory is short. */
 TCC_API tcc_options* tcc_options_new(void);
 /* Sets an option; "threads" (0: one per usable CPU), "map-weights" ("true" keeps the weights
  * mapped, shared by all processes that load the file), "device" (the GPU's number). TCC_USAGE,
@@ -149,8 +150,9 @@ TCC_API int32_t tcc_module_threads(const tcc_module* module);
 /* Returns the number of the GPU that the module runs on; -1 for a CPU. */
 TCC_API int32_t tcc_module_device(const tcc_module* module);
 
-/* Computes the shape of an output for inputs of these types and shapes, without reading data.
- * Writes its rank, and its extents where `most_rank` suffices. */
+/* Computes the shape of an output for inputs of these types and shapes, whose data and bytes are
+ * not read. Writes its rank, and its extents where `most_rank` suffices. TCC_USAGE for an output
+ * beyond the list. */
 TCC_API tcc_code tcc_module_output_shape(const tcc_module* module, const tcc_tensor* inputs,
                                          uint32_t input_count, uint32_t output, int64_t* shape,
                                          uint32_t most_rank, uint32_t* rank, tcc_error** error);
@@ -165,11 +167,13 @@ TCC_API tcc_code tcc_module_run(tcc_module* module, const tcc_tensor* inputs, ui
 /* A runner of a module with its own activation memory, used by one thread at a time. */
 typedef struct tcc_executor tcc_executor;
 TCC_API tcc_code tcc_executor_new(tcc_module* module, tcc_executor** executor, tcc_error** error);
-/* Checks and keeps what later runs read and write; the tensors' memory must stay. */
+/* Checks and keeps what later runs read and write, in place of what was bound before; the tensors'
+ * memory must stay. After a failure the former tensors are still bound. */
 TCC_API tcc_code tcc_executor_bind(tcc_executor* executor, const tcc_tensor* inputs,
                                    uint32_t input_count, const tcc_tensor* outputs,
                                    uint32_t output_count, tcc_error** error);
-/* Runs on what is bound, without looking anything up. TCC_USAGE where nothing is bound. */
+/* Runs on what is bound, without looking anything up; on a CPU only the first run allocates memory.
+ * TCC_USAGE where nothing is bound. */
 TCC_API tcc_code tcc_executor_run(tcc_executor* executor, tcc_error** error);
 /* Enqueues a run on GPU memory (`data` is a CUdeviceptr) in the caller's stream, a CUstream; null
  * is the default stream. Nothing is copied; the caller synchronizes. The executor, the stream and

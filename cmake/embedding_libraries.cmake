@@ -43,18 +43,18 @@ file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/include)
 file(CREATE_LINK ${PROJECT_SOURCE_DIR}/api ${CMAKE_BINARY_DIR}/include/tcc SYMBOLIC)
 
 set(api ${PROJECT_SOURCE_DIR}/api)
-set(runtime_sources ${api}/convert.cc ${api}/module.cc ${api}/runtime_devices.cc)
-set(compiler_sources ${api}/all_devices.cc ${api}/compile.cc ${api}/compile_request.cc
-    ${api}/convert.cc ${api}/module.cc ${api}/tune.cc)
+set(c_sources ${api}/c_dlpack.cc ${api}/c_errors.cc ${api}/c_options.cc ${api}/c_runtime.cc)
+set(runtime_sources ${c_sources} ${api}/convert.cc ${api}/module.cc ${api}/runtime_devices.cc)
+set(compiler_sources ${c_sources} ${api}/all_devices.cc ${api}/compile.cc
+    ${api}/compile_request.cc ${api}/convert.cc ${api}/module.cc ${api}/tune.cc)
 
 tcc_embedding_library(tcc_runtime_shared tcc_runtime
   SOURCES ${runtime_sources}
-  HEADERS ${PROJECT_SOURCE_DIR}/api/tcc_runtime.h ${PROJECT_SOURCE_DIR}/api/tcc_status.h
+  HEADERS ${api}/tcc_c.h ${api}/tcc_runtime.h ${api}/tcc_status.h
   LINKS tcc_runtime)
 tcc_embedding_library(tcc_shared tcc
   SOURCES ${compiler_sources}
-  HEADERS ${PROJECT_SOURCE_DIR}/api/tcc.h ${PROJECT_SOURCE_DIR}/api/tcc_runtime.h
-          ${PROJECT_SOURCE_DIR}/api/tcc_status.h
+  HEADERS ${api}/tcc.h ${api}/tcc_c.h ${api}/tcc_runtime.h ${api}/tcc_status.h
   LINKS tcc_api)
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/tcc)

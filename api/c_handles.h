@@ -1,0 +1,58 @@
+#pragma once
+
+#include <exception>
+
+#include "api/convert.h"
+#include "api/tcc.h"
+#include "api/tcc_c.h"
+
+// The handles of the C API, and how its functions report failures.
+
+struct tcc_error {
+  tcc_code code;
+  std::string message;
+};
+
+// Options of all functions, also of those that only libtcc has.
+struct tcc_options {
+  tcc::v1::LoadOptions load;
+  tcc::v1::TuneOptions tune;
+};
+
+struct tcc_module {
+  tcc::v1::Module module;
+};
+
+struct tcc_executor {
+  tcc::v1::Module module;
+  tcc::v1::Executor executor;
+};
+
+namespace tcc {
+
+// Returns the status' code; makes an error of a failure if `error` is not null.
+tcc_code Report(const v1::Status& status, tcc_error** error) noexcept;
+
+// Reports the v1::Status that `call` returns, or what it throws.
+template <typename Call>
+tcc_code Guard(tcc_error** error, Call&& call) noexcept {
+  try {
+    return Report(call(), error);
+  } catch (const std::bad_alloc&) {
+    return Report({v1::Code::kNoMemory, "out of memory"}, error);
+  } catch (const std::exception& exception) {
+    return Report({v1::Code::kInternal, exception.what()}, error);
+  }
+}
+
+// Does the same for a v1::Result, and moves its value into a new handle.
+template <typename Handle, typename Call>
+tcc_code GuardMaking(Handle** handle, tcc_error** error, Call&& call) noexcept {
+  return Guard(error, [&] {
+    auto result = call();
+    if (result.ok()) *handle = new Handle{std::move(*result)};
+    return result.status();
+  });
+}
+
+}  // namespace tcc
