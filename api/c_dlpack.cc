@@ -2,8 +2,8 @@
 
 #include "api/c_handles.h"
 
-// Tensors of DLPack, https://dmlc.github.io/dlpack/latest/c_api.html: layout and numbers of version
-// 1.1, of which those of 0.x are a part.
+// Tensors of DLPack: the layout and the numbers of types that version 1.1 has, and 0.x a part of,
+// https://dmlc.github.io/dlpack/latest/c_api.html.
 namespace tcc {
 namespace {
 
@@ -26,6 +26,7 @@ struct DlType {
   uint8_t bits;
   tcc_dtype dtype;
 };
+// Numbers of DLDataTypeCode.
 constexpr uint8_t kInt = 0, kUInt = 1, kFloat = 2, kBFloat = 4, kBool = 6, kE4M3Fn = 10, kE5M2 = 12;
 constexpr DlType kDlTypes[] = {
     {kBool, 8, TCC_BOOL},  {kInt, 8, TCC_I8},        {kInt, 16, TCC_I16},     {kInt, 32, TCC_I32},

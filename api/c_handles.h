@@ -33,7 +33,7 @@ namespace tcc {
 // Returns the status' code; makes an error of a failure if `error` is not null.
 tcc_code Report(const v1::Status& status, tcc_error** error) noexcept;
 
-// Reports the v1::Status that `call` returns, or what it throws.
+// Reports the v1::Status that `call` returns, or the exception that it throws.
 template <typename Call>
 tcc_code Guard(tcc_error** error, Call&& call) noexcept {
   try {

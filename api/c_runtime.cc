@@ -4,32 +4,49 @@
 #include "support/check.h"
 #include "support/version.h"
 
-// The C API's modules and executors, on top of those of tcc_runtime.h.
+// The C API's modules and executors, which wrap the C++ API's.
 namespace tcc {
 namespace {
 
 // A tensor's size is part of the ABI.
 static_assert(sizeof(tcc_tensor) == 48 || sizeof(void*) != 8);
 
-Status CheckTensor(const tcc_tensor& tensor, const v1::TensorInfo* declared,
-                   const std::string& what) {
+// Returns the name of a tensor for messages: the declared one, or else the caller's.
+std::string NameOf(const char* kind, const tcc_tensor& tensor, const v1::TensorInfo* declared) {
+  const char* given = tensor.name == nullptr ? "" : tensor.name;
+  return fmt::format("{} '{}'", kind, declared == nullptr ? given : declared->name);
+}
+
+Status CheckTensor(const char* kind, const tcc_tensor& tensor, const v1::TensorInfo* declared) {
+  auto name = [&] { return NameOf(kind, tensor, declared); };
   if (tensor.reserved != 0) {
-    return InvalidInput("{}: `reserved` is {}; expected 0", what, tensor.reserved);
+    return InvalidInput("{}: `reserved` is {}; expected 0", name(), tensor.reserved);
   }
   if (tensor.dtype < 0 || tensor.dtype > UINT8_MAX ||
       !ToDType(static_cast<v1::DType>(tensor.dtype))) {
-    return NoDType(tensor.dtype, what);
+    return NoDType(tensor.dtype, name());
   }
-  if (tensor.rank < -1)
-    return InvalidInput("{} has rank {}; expected -1 or more", what, tensor.rank);
+  if (tensor.rank < -1) {
+    return InvalidInput("{} has rank {}; expected -1 or more", name(), tensor.rank);
+  }
   if (tensor.rank > 0 && tensor.shape == nullptr) {
-    return InvalidInput("{} has rank {} and no shape", what, tensor.rank);
+    return InvalidInput("{} has rank {} and no shape", name(), tensor.rank);
   }
   // The C++ API takes an empty shape for the declared one.
   if (tensor.rank == 0 && declared != nullptr && !declared->shape.empty()) {
-    return InvalidInput("{} has rank 0; expected {}", what, declared->shape.size());
+    return InvalidInput("{} has rank 0; expected {}", name(), declared->shape.size());
   }
   return OkStatus();
+}
+
+// Returns the description that a tensor is matched with; null if nothing is declared so.
+const v1::TensorInfo* DeclaredOf(const tcc_tensor& tensor, size_t place,
+                                 const std::vector<v1::TensorInfo>& infos) {
+  if (tensor.name == nullptr || *tensor.name == 0) {
+    return place < infos.size() ? &infos[place] : nullptr;
+  }
+  auto found = std::ranges::find(infos, std::string_view(tensor.name), &v1::TensorInfo::name);
+  return found == infos.end() ? nullptr : &*found;
 }
 
 // Returns views of tensors, which are matched with `infos` later; `kind` is "input" or "output".
@@ -43,13 +60,8 @@ StatusOr<std::vector<View>> ViewsOf(const tcc_tensor* tensors, uint32_t count,
   views.reserve(count);
   for (uint32_t i = 0; i < count; ++i) {
     const tcc_tensor& tensor = tensors[i];
+    TCC_RETURN_IF_ERROR(CheckTensor(kind, tensor, DeclaredOf(tensor, i, infos)));
     std::string_view name = tensor.name == nullptr ? "" : tensor.name;
-    auto declared = name.empty() ? infos.begin() + std::min<size_t>(i, infos.size())
-                                 : std::ranges::find(infos, name, &v1::TensorInfo::name);
-    const v1::TensorInfo* info = declared == infos.end() ? nullptr : &*declared;
-    TCC_RETURN_IF_ERROR(CheckTensor(
-        tensor, info,
-        fmt::format("{} '{}'", kind, info == nullptr ? std::string(name) : info->name)));
     std::span<const int64_t> shape;
     if (tensor.rank > 0) shape = {tensor.shape, static_cast<size_t>(tensor.rank)};
     views.push_back({name, static_cast<v1::DType>(tensor.dtype), tensor.data, tensor.bytes, shape});

@@ -1,5 +1,4 @@
-#ifndef TCC_C_H
-#define TCC_C_H
+#pragma once
 
 /*
  * The C API of tcc: loads compiled networks and runs them, in libtcc_runtime; libtcc has all of it
@@ -13,7 +12,7 @@
  *   }
  *
  * Functions that can fail return a code and, where `error` is not null, make an error that the
- * caller frees; on success they leave it alone. Results are written on success only. Every pointer
+ * caller frees; on success they write none. Results are written on success only. Every pointer
  * to a handle may be null in its _free function. Strings and shapes that are handed in are copied.
  * Nothing is thrown and nothing prints; a bug in tcc ends the program with a message. docs/c.md is
  * the guide.
@@ -80,7 +79,7 @@ enum {
   TCC_I4 = 15,
   TCC_U4 = 16
 };
-/* Returns e.g. "f32", "i64", "bool"; null for a number that is no type. */
+/* Returns e.g. "f32", "i64", "bool"; null for other numbers. */
 TCC_API const char* tcc_dtype_name(tcc_dtype dtype);
 
 /* A tensor in the caller's memory, row-major without gaps, or a module's description of one. Its
@@ -193,6 +192,4 @@ TCC_API tcc_code tcc_from_dlpack(const void* dl_tensor, tcc_tensor* tensor, int6
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -5,9 +5,8 @@
 //   tcc::Result<tcc::Module> module = tcc::Module::Load("model.tcc");
 //   tcc::Status status = module->Run({tcc::In("x", x)}, {tcc::Out("y", y)});
 //
-// Nothing here prints, and the only global state is a count of forks. Nothing throws except
-// std::bad_alloc from functions that return no Status or Result. A bug in tcc ends the program with
-// a message. docs/embedding.md describes forks.
+// Nothing here prints; nothing throws except std::bad_alloc from functions that return no Status or
+// Result. A bug in tcc ends the program with a message. docs/embedding.md is the guide.
 
 #include <bit>
 #include <cstddef>
@@ -123,8 +122,7 @@ class TCC_EXPORT ThreadPool {
   // Makes a pool of `threads`, which count the caller of Run. 0: one per CPU that the process may
   // use, but no more than its CPU quota keeps busy.
   explicit ThreadPool(int threads = 0);
-  // Returns the actual number, which is smaller than asked for where the system has no more
-  // threads.
+  // Returns the actual number, which is smaller where the system has no more threads.
   int threads() const;
 
  private:
@@ -136,12 +134,10 @@ class TCC_EXPORT ThreadPool {
 struct LoadOptions {
   int threads = 0;                 // of the module's own pool; like ThreadPool's
   std::optional<ThreadPool> pool;  // replaces the module's own
-  // A CPU streams weights faster from huge pages, so by default each process copies them out of the
-  // file. If true, they stay mapped: shared by all processes that load the file, and available at
-  // once.
+  // If true, weights stay mapped, shared by all processes that load the file, and loading is quick.
+  // By default each process copies them into huge pages, from which a CPU streams them faster.
   bool map_weights = false;
-  // The GPU, by the driver's number from 0 on; -1: the one that TCC_CUDA_DEVICE names, else 0.
-  // Modules for the CPU ignore it.
+  // The GPU by the driver's number; -1: by TCC_CUDA_DEVICE, else 0. Modules for CPUs ignore it.
   int device = -1;
 };
 
@@ -158,9 +154,8 @@ class Executor;
 // be called from several threads at once.
 class TCC_EXPORT Module {
  public:
-  // Loads a file by mapping it: the file must not be changed while the module lives. kBadInput for
-  // a bad file; kMissing where this CPU lacks a feature that the kernels need, or where the GPU or
-  // its driver is missing or the GPU's arch is not the kernels'.
+  // Maps a file, which must not change while the module lives. kBadInput for a bad file; kMissing
+  // where this machine lacks a CPU feature, GPU or driver that the kernels need.
   static Result<Module> Load(const std::string& path, const LoadOptions& options = {});
   // Loads a file's content. With an owner, bytes at a multiple of kAlignment are used in place and
   // the owner is kept as long; others are copied.
@@ -177,8 +172,7 @@ class TCC_EXPORT Module {
   // Returns facts such as {"compiler", "0.1.0"} and {"numeric", "strict"}.
   const std::vector<std::pair<std::string, std::string>>& properties() const;
   std::size_t weights_bytes() const;
-  // Returns the memory of one run beyond weights, inputs and outputs; nullopt if it depends on free
-  // dimensions.
+  // Returns a run's memory beyond weights, inputs and outputs; nullopt if free dimensions decide.
   std::optional<std::size_t> activation_bytes() const;
   int threads() const;
   // Returns the number of the GPU that holds the kernels and weights; nullopt on a CPU.
@@ -220,28 +214,25 @@ class TCC_EXPORT Executor {
   Status Run(std::span<const Input> inputs, std::span<const Output> outputs,
              Copies* copies = nullptr);
 
-  // Checks tensors like Run and keeps what RunBound reads and writes, in place of what was bound
-  // before; their memory must stay where it is. After an error the former ones are still bound.
+  // Checks tensors like Run and keeps them for RunBound; their memory must stay where it is. After
+  // an error the former tensors are still bound.
   Status Bind(std::span<const Input> inputs, std::span<const Output> outputs);
-  // Runs on the tensors that are bound, without looking anything up: on a CPU it allocates only the
-  // activations, once, and what kernels take for themselves. kUsage where nothing is bound.
+  // Runs on the bound tensors; on a CPU only the first run allocates. kUsage where none are bound.
   Status RunBound(Copies* copies = nullptr);
 
   // Enqueues a run on GPU memory in the caller's stream, a CUstream or cudaStream_t; null is the
   // default stream. Nothing is copied. The work goes on after the call, in the stream's order; the
   // caller synchronizes, which also reports kernels that failed. The call waits only for values
-  // that a loop or branch of the model depends on, and for all work in the stream where memory has
-  // to grow and is short or the device has no memory pools.
+  // that a loop or branch depends on, and where memory has to grow and is short or is not pooled.
   //
   // Until the work has ended, the executor and the stream must live, and only other work in the
   // stream may touch the tensors' memory. The executor's next Run or Enqueue must be in the same
   // stream or begin after that end. Names and shapes are read during the call only.
   //
-  // Errors: kUsage where the module is not for a GPU; kBadInput, naming the tensor, what was
-  // expected and what came, where a type, shape, size or alignment does not fit, the memory or the
-  // stream belongs to another device, or the stream is being captured; kNoMemory where memory for
-  // activations is short. After an error nothing is in flight: work enqueued before the failure has
-  // ended, and outputs may be partly written.
+  // Errors: kUsage where the module is not for a GPU; kBadInput, naming the tensor, where a type,
+  // shape, size or alignment does not fit, the memory or the stream belongs to another device, or
+  // the stream is being captured; kNoMemory where memory for activations is short. After an error
+  // nothing is in flight: what was enqueued has ended, and outputs may be partly written.
   Status Enqueue(std::span<const DeviceTensor> inputs, std::span<const DeviceTensor> outputs,
                  void* stream);
 

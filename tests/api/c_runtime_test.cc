@@ -20,7 +20,7 @@ using Shape = std::vector<int64_t>;
 using ModulePtr = std::unique_ptr<tcc_module, decltype(&tcc_module_free)>;
 using ExecutorPtr = std::unique_ptr<tcc_executor, decltype(&tcc_executor_free)>;
 
-// What a call said.
+// The outcome of a call.
 struct Answer {
   tcc_code code;
   std::string message;  // "" on success
@@ -350,7 +350,7 @@ TEST_CASE("options of loading are texts, and a wrong one is refused by its key",
                                                         "threads, map-weights, device"));
   CHECK(set(nullptr, "1").code == TCC_USAGE);
   CHECK(set("threads", nullptr).code == TCC_USAGE);
-  // What was set before the mistakes still holds.
+  // The mistakes have left the options as they were.
   CHECK(tcc_module_threads(Load(AddArtefact(), options.get()).get()) == 1);
 }
 
