@@ -1,5 +1,6 @@
 # What other programs link: libtcc (compiles and runs) and libtcc_runtime (runs), their headers, a
-# package file for CMake and one for pkg-config each. docs/embedding.md is the guide.
+# package file for CMake and one for pkg-config each; for pkg-config and C another one, as those of
+# C++ name its standard. docs/embedding.md and docs/c.md are the guides.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -33,8 +34,12 @@ function(tcc_embedding_library target output)
   install(TARGETS ${target} EXPORT tcc_targets COMPONENT ${output}
     PUBLIC_HEADER DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tcc
     INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-  configure_file(${PROJECT_SOURCE_DIR}/cmake/${output}.pc.in ${CMAKE_BINARY_DIR}/${output}.pc @ONLY)
-  install(FILES ${CMAKE_BINARY_DIR}/${output}.pc COMPONENT ${output}
+  tcc_pkg_config_file(${output} ${output})
+endfunction()
+
+function(tcc_pkg_config_file name component)
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/${name}.pc.in ${CMAKE_BINARY_DIR}/${name}.pc @ONLY)
+  install(FILES ${CMAKE_BINARY_DIR}/${name}.pc COMPONENT ${component}
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endfunction()
 
@@ -56,6 +61,7 @@ tcc_embedding_library(tcc_shared tcc
   SOURCES ${compiler_sources}
   HEADERS ${api}/tcc.h ${api}/tcc_c.h ${api}/tcc_runtime.h ${api}/tcc_status.h
   LINKS tcc_api)
+tcc_pkg_config_file(tcc-c tcc_runtime)
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/tcc)
 install(EXPORT tcc_targets NAMESPACE tcc:: DESTINATION ${package_folder} FILE tccTargets.cmake)

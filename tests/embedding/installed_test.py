@@ -35,8 +35,9 @@ class Installed(unittest.TestCase):
         # As the libraries were built; a sanitizer's runtime must be in the program too.
         cache = (pathlib.Path(cls.build) / "CMakeCache.txt").read_text()
         cls.generator = re.search(r"^CMAKE_GENERATOR:INTERNAL=(.*)$", cache, re.M)[1]
-        sanitized = "TCC_SANITIZE:BOOL=ON" in cache
-        cls.flags = ["-fsanitize=address,undefined"] if sanitized else []
+        cls.c_compiler = re.search(r"^CMAKE_C_COMPILER:\w+=(.*)$", cache, re.M)[1]
+        cls.sanitized = "TCC_SANITIZE:BOOL=ON" in cache
+        cls.flags = ["-fsanitize=address,undefined"] if cls.sanitized else []
         cls.model = cls.folder / "dqn.onnx"
         cls.run_command(cls.prefix / "bin" / "tcc", "zoo", "export", "dqn", "--small", "-o",
                         cls.model)
@@ -54,15 +55,18 @@ class Installed(unittest.TestCase):
         self.run_command(self.cmake, "-G", self.generator, "-S", projects / example, "-B", folder,
                          f"-DCMAKE_PREFIX_PATH={self.prefix}",
                          f"-DCMAKE_CXX_COMPILER={self.compiler}",
-                         "-DCMAKE_CXX_FLAGS=" + " ".join(self.flags))
+                         f"-DCMAKE_C_COMPILER={self.c_compiler}",
+                         "-DCMAKE_CXX_FLAGS=" + " ".join(self.flags),
+                         "-DCMAKE_C_FLAGS=" + " ".join(self.flags))
         self.run_command(self.cmake, "--build", folder)
         return folder / example
 
-    def build_by_pkg_config(self, example, package):
+    def build_by_pkg_config(self, example, package, compiler=None, source="main.cc"):
+        """`compiler`: the command of another one than that of C++."""
         flags = self.run_command("pkg-config", "--cflags", "--libs", package).split()
         program = self.folder / f"{example}-pkg-config"
-        self.run_command(self.compiler, "-Wall", "-Wextra", "-Werror", *self.flags,
-                         ROOT / "examples" / example / "main.cc", "-o", program, *flags)
+        self.run_command(*(compiler or [self.compiler]), "-Wall", "-Wextra", "-Werror", *self.flags,
+                         ROOT / "examples" / example / source, "-o", program, *flags)
         return program
 
     def test_examples_build_and_agree_however_they_are_built(self):
@@ -77,7 +81,27 @@ class Installed(unittest.TestCase):
                         self.build_by_pkg_config("run_only", "tcc_runtime")]:
             answers.add(self.run_command(program, artefact, 2).splitlines()[0])
             self.check_no_compiler(program)
+        c99 = [self.c_compiler, "-std=c99", "-pedantic"]
+        for program in [self.build_by_cmake("run_from_c"),
+                        self.build_by_pkg_config("run_from_c", "tcc-c", c99, "main.c")]:
+            answers.add(self.run_command(program, artefact, 2).strip())
+            self.check_no_compiler(program)
         self.assertEqual(len(answers), 1, answers)
+
+    def test_a_program_that_loads_the_runtime_by_its_name_computes_the_same(self):
+        if self.sanitized:
+            self.skipTest("Python holds no sanitizer's runtime, which the library would need")
+        artefact = self.folder / "by_name.tcc"
+        self.run_command(self.prefix / "bin" / "tcc", "compile", self.model, "-o", artefact)
+        script = pathlib.Path(__file__).with_name("run_by_ctypes.py")
+        for library in ["libtcc_runtime.so", "libtcc.so"]:
+            sums = self.run_command(sys.executable, script, self.libraries / library, artefact)
+            program = self.build_by_pkg_config("run_only", "tcc_runtime")
+            self.assertEqual(sums.splitlines(),
+                             self.run_command(program, artefact, 1).splitlines()[:-1])
+        error = self.run_command(sys.executable, script, self.libraries / "libtcc_runtime.so",
+                                 self.model, expect=1)
+        self.assertIn(str(self.model), error)
 
     def test_a_program_tunes_a_network_with_the_worker_that_is_installed(self):
         program = self.build_by_cmake("tune")
@@ -199,6 +223,11 @@ class Installed(unittest.TestCase):
             exported = [line for line in own if "tcc::v1::" not in line]
             self.assertEqual(exported, [], library)
             self.assertTrue(any("tcc::v1::Module::Load" in line for line in own), library)
+            # Of C what the header declares.
+            header = (ROOT / "api" / "tcc_c.h").read_text()
+            declared = re.findall(r"^TCC_API [\w* ]*?(\w+)\(", header, re.M)
+            self.assertIn("tcc_module_run", declared)
+            self.assertEqual(sorted(re.findall(r" T (tcc_\w+)$", text, re.M)), sorted(declared))
 
     def test_another_minor_version_is_refused_before_1_0(self):
         folder = self.folder / "other-version"
