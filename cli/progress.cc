@@ -22,6 +22,7 @@ std::string Dump(const Json& json) {
 constexpr double kSilentSeconds = 1;  // unless telling was asked for
 constexpr double kLineSeconds = 0.1;  // between updates of a terminal's line
 constexpr double kPlainSeconds = 5;   // between lines of one stage
+constexpr double kJsonSeconds = 0.5;  // between objects of one stage
 constexpr const char* kSearchStage = "tuning";
 
 double Seconds(std::chrono::steady_clock::duration duration) {
@@ -146,7 +147,9 @@ bool Progress::IsTelling(Clock::time_point now) const {
 bool Progress::TakeTurn(const std::string& stage) {
   Clock::time_point now = Clock::now();
   if (!IsTelling(now)) return false;
-  double pause = mode_ == Mode::kLine ? kLineSeconds : kPlainSeconds;
+  double pause = mode_ == Mode::kLine   ? kLineSeconds
+                 : mode_ == Mode::kJson ? kJsonSeconds
+                                        : kPlainSeconds;
   if (stage == told_stage_ && Seconds(now - last_) < pause) return false;
   last_ = now;
   told_stage_ = stage;

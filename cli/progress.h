@@ -36,9 +36,10 @@ struct SearchState {
   double gain = 1;            // its speedup over its constructed schedule
 };
 
-// A report of progress on standard error: a line when a stage begins, and every few seconds. In
-// mode auto it reports only work that takes longer than a second. The first stage, "import", begins
-// at once. The hook is valid as long as the Progress; only one thread may call it at a time.
+// A report of progress on standard error: a line when a stage begins, and every few seconds; in
+// mode json twice a second. In mode auto it reports only work that takes longer than a second. The
+// first stage, "import", begins at once. The hook is valid as long as the Progress; only one thread
+// may call it at a time.
 class Progress {
  public:
   explicit Progress(const ProgressOptions& options);
