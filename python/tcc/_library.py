@@ -72,7 +72,8 @@ def taken(error: Any, prefix: str = "") -> TccError:
     """Makes an exception of the error in a place, which it empties."""
     functions = library()
     kind = KINDS.get(functions.tcc_error_code(error), "internal")
-    message = functions.tcc_error_message(error).decode("utf-8", "replace")
+    # Messages name an option as C++ has it.
+    message = text(functions.tcc_error_message(error)).replace("CompileOptions::", "")
     functions.tcc_error_free(error)
     error.value = None
     return error_of(kind, prefix + message)

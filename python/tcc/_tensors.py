@@ -84,7 +84,8 @@ class Port:
         self.writes = role == "output"
         self.is_free = -1 in info.shape
         self.array: Any = numpy.ndarray
-        self.empty = numpy.empty
+        # The half of a byte that no element fills is zero.
+        self.new = numpy.zeros if info.dtype in PACKED else numpy.empty
         self.dtype = numpy_type(info.dtype)
         self.dtypes = (self.dtype, numpy.dtype(NUMPY_TYPES[info.dtype][-1]))
         self.shape = self.array_shape(info.shape)
@@ -102,7 +103,7 @@ class Port:
         slot.bytes = 0 if self.is_free else math.prod(self.shape) * self.dtype.itemsize
 
     def make(self, shape: tuple[int, ...]) -> Any:
-        return self.empty(shape, self.dtype)
+        return self.new(shape, self.dtype)
 
     def place(self, slot: c.Tensor, value: Any) -> Any:
         """Writes where a value's elements lie into the slot; returns what keeps them there."""
@@ -249,13 +250,13 @@ def _described(value: Any, stream: int | None, name: str, writes: bool) -> tuple
     return tensor, (capsule, shape)
 
 
-def expect_no_overlap(inputs: Sequence[c.Tensor], outputs: Sequence[c.Tensor],
-                      ports: Sequence[Port]) -> None:
+def expect_no_overlap(inputs: Sequence[tuple[Port, c.Tensor]],
+                      outputs: Sequence[tuple[Port, c.Tensor]]) -> None:
     """Refuses outputs that lie in the memory of an input or of another output."""
-    taken_places = [(slot.data or 0, slot.bytes) for slot in inputs]
-    for slot, port in zip(outputs, ports):
+    places = [(slot.data or 0, slot.bytes) for _, slot in inputs]
+    for port, slot in outputs:
         begin, size = slot.data or 0, slot.bytes
-        if any(begin < other + length and other < begin + size for other, length in taken_places):
+        if any(begin < other + length and other < begin + size for other, length in places):
             raise UsageError(f"{port.name}: expected memory of its own; it overlaps that of an "
                              "input or of another output")
-        taken_places.append((begin, size))
+        places.append((begin, size))
