@@ -216,8 +216,12 @@ def _capsule(value: Any, stream: int | None, name: str) -> Any:
     try:
         try:
             return value.__dlpack__(**keywords)
-        except BufferError:  # only a versioned capsule can say that its memory is read-only
-            return value.__dlpack__(max_version=(1, 0), **keywords)
+        except BufferError as error:
+            # Only a versioned capsule can say that its memory is read-only.
+            try:
+                return value.__dlpack__(max_version=(1, 0), **keywords)
+            except TypeError:  # there are none yet
+                raise error from None
     except Exception as error:  # whatever the other library raises
         raise BadInputError(f"{name}: {type(value).__name__} gives no DLPack tensor: "
                             f"{error}") from error

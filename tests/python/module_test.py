@@ -97,6 +97,12 @@ class Running(PackageTest):
     def test_a_read_only_tensor_comes_by_a_versioned_capsule(self):
         x = X.copy()
         x.flags.writeable = False
+        try:
+            x.__dlpack__(max_version=(1, 0))
+        except TypeError:  # a NumPy without versioned capsules
+            with self.assertRaisesRegex(tcc.BadInputError, "input 'x': Exporter .*readonly"):
+                self.product(Exporter(x))
+            return
         np.testing.assert_array_equal(self.product(Exporter(x)), X @ WEIGHTS)
         y = np.zeros((3, 5), np.float32)
         y.flags.writeable = False
