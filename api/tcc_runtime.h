@@ -169,7 +169,7 @@ class TCC_EXPORT Module {
   const std::vector<TensorInfo>& inputs() const;
   const std::vector<TensorInfo>& outputs() const;
   const std::vector<KernelInfo>& kernels() const;
-  // Returns facts such as {"compiler", "0.1.0"} and {"numeric", "strict"}.
+  // Returns facts such as {"compiler", "0.1.0"}, and the ONNX model's metadata: {"onnx.KEY", text}.
   const std::vector<std::pair<std::string, std::string>>& properties() const;
   std::size_t weights_bytes() const;
   // Returns a run's memory beyond weights, inputs and outputs; nullopt if free dimensions decide.

@@ -20,6 +20,7 @@
 #include "ir/text/printer.h"
 #include "models/onnx/import_onnx.h"
 #include "runtime/artefact/artefact.h"
+#include "support/printable.h"
 
 namespace tcc {
 namespace {
@@ -173,6 +174,7 @@ StatusOr<Inspection> InspectModel(const ModelOptions& options) {
   std::vector<SymbolicValue> shapes = InferSymbolicShapes(graph);
   summary["inputs"] = ValueRows(graph, graph.inputs, shapes);
   summary["outputs"] = ValueRows(graph, graph.outputs, shapes);
+  summary["properties"] = graph.properties;
   summary["shapes_inferred"] = CountOfInferred(graph, shapes);
   bool is_bound = ExpectBoundInputs(graph).ok();
   StatusOr<Json> compiled = CompiledForm(std::move(graph));
@@ -191,9 +193,20 @@ bool IsNumberOf(const std::string& key, const char* unit) {
   return key == unit || key.ends_with("_" + std::string(unit));
 }
 
+// Returns the text; if it is long or would act on a terminal, the start of it as JSON.
+std::string TextCell(const std::string& text) {
+  constexpr size_t kMaxBytes = 200;
+  if (text.size() <= kMaxBytes && IsPlainText(text)) return text;
+  size_t end = std::min(text.size(), kMaxBytes);
+  while (end < text.size() && (text[end] & 0xc0) == 0x80) --end;
+  std::string start = Json(text.substr(0, end)).dump(-1, ' ', /*ensure_ascii=*/true);
+  if (end == text.size()) return start;
+  return fmt::format("{} and {} bytes more", start, text.size() - end);
+}
+
 std::string CellOf(const std::string& key, const Json& value) {
   if (value.is_null()) return "";
-  if (value.is_string()) return value.get<std::string>();
+  if (value.is_string()) return TextCell(value.get<std::string>());
   if (key == "flops") return ReadableFlops(value.get<double>());
   if (IsNumberOf(key, "bytes") && value.is_number()) return ReadableBytes(value.get<uint64_t>());
   if (value.is_number_float()) return fmt::format("{:.3g}", value.get<double>());

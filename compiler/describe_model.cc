@@ -113,6 +113,8 @@ StatusOr<Metadata> DescribeModel(const Graph& graph, const std::vector<std::stri
   metadata.properties.emplace_back("compiler", kVersion);
   DescribeNumeric(kernels, numeric, metadata);
   DescribeTuning(kernels, metadata);
+  metadata.properties.insert(metadata.properties.end(), graph.properties.begin(),
+                             graph.properties.end());
   metadata.cpu_features = RequiredCpuFeatures(target);
   return metadata;
 }

@@ -41,6 +41,15 @@ bool IsPlainText(std::string_view text) {
   return true;
 }
 
+bool IsUtf8(std::string_view text) {
+  while (!text.empty()) {
+    size_t length = SequenceLength(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
 std::string WithValidUtf8(std::string_view text) {
   constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD
   std::string valid;

@@ -11,6 +11,9 @@ namespace tcc {
 // overlong forms and surrogates, and has no control characters, which a terminal would act on.
 bool IsPlainText(std::string_view text);
 
+// Returns whether the text is UTF-8 without overlong forms and surrogates.
+bool IsUtf8(std::string_view text);
+
 // Returns the text with U+FFFD in place of each byte that is not part of UTF-8.
 std::string WithValidUtf8(std::string_view text);
 

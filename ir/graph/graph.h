@@ -230,6 +230,8 @@ struct Graph {
   std::vector<ValueId> inputs;  // without initializers, in the model's order
   std::vector<ValueId> outputs;
   std::vector<Var> shape_vars;  // one for each dimension name left free
+  // The model's metadata by key: "model.domain". No pass reads them.
+  std::map<std::string, std::string> properties;
 
   const Value& value(ValueId id) const;  // expects an id of this graph, not kNoValue
   ValueId AddValue(Value value);

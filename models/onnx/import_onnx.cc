@@ -6,6 +6,7 @@
 #include "models/onnx/onnx_bodies.h"
 #include "models/onnx/onnx_graph_importer.h"
 #include "models/onnx/onnx_ops.h"
+#include "models/onnx/onnx_properties.h"
 #include "models/onnx/onnx_shapes.h"
 #include "models/onnx/onnx_tensor.h"
 #include "models/onnx/onnx_wire.h"
@@ -225,7 +226,10 @@ StatusOr<Graph> ImportFrom(std::span<const uint8_t> bytes, const std::string& fo
   TCC_ASSIGN_OR_RETURN(ParsedModel parsed, ParseModel(bytes));
   TCC_ASSIGN_OR_RETURN(OnnxSurvey survey, SurveyModel(parsed.model, parsed.bodies));
   if (!MayBeRead(survey)) return RefuseUnsupported(survey);
-  return Importer(parsed.model, parsed.bodies, folder, options, survey).Import();
+  TCC_ASSIGN_OR_RETURN(Graph graph,
+                       Importer(parsed.model, parsed.bodies, folder, options, survey).Import());
+  graph.properties = PropertiesOf(parsed.model, options.warn);
+  return graph;
 }
 
 std::string FolderOf(const std::string& path) {

@@ -48,7 +48,8 @@ inline constexpr int64_t kMaxFreeDim = int64_t{1} << 24;
 // shapes. Nodes come in topological order: the file's own order if that is one. Nodes and
 // initializers that no output needs are left out, supported or not. An If whose condition is known
 // becomes the branch that it takes; the other one may hold anything. Sequences and optionals are
-// resolved to tensors. An input that nothing reads stays; if its shape is not known, its free
+// resolved to tensors. The model's metadata become the graph's properties
+// (models/onnx/onnx_properties.h). An input that nothing reads stays; if its shape is not known, its free
 // dimensions are 1, with a warning.
 //
 // Fails with Unimplemented and the whole list of unsupported operators, before any tensor is read

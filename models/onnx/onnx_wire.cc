@@ -12,10 +12,12 @@ namespace {
 constexpr int kMaxGraphDepth = 64;
 constexpr int64_t kMaxNodes = int64_t{1} << 20;
 constexpr int64_t kMaxFields = int64_t{1} << 22;
+constexpr int64_t kMaxProperties = int64_t{1} << 16;  // parsed ones take 10 MB
 
 enum class Kind : uint8_t {
   kModel,
   kOperatorSet,
+  kProperty,
   kGraph,
   kFunction,
   kNode,
@@ -40,6 +42,7 @@ struct FieldRow {
 constexpr FieldRow kFields[] = {
     {Kind::kModel, 7, Kind::kGraph},
     {Kind::kModel, 8, Kind::kOperatorSet},
+    {Kind::kModel, 14, Kind::kProperty},
     {Kind::kModel, 25, Kind::kFunction},
     {Kind::kOperatorSet, 1, Kind::kText},
     {Kind::kGraph, 1, Kind::kNode},
@@ -177,6 +180,9 @@ class MessageCheck {
     if (kind == Kind::kNode && ++nodes_ > kMaxNodes) {
       return InvalidInput("the model has more than {} nodes", kMaxNodes);
     }
+    if (kind == Kind::kProperty && ++properties_ > kMaxProperties) {
+      return InvalidInput("the model has more than {} metadata properties", kMaxProperties);
+    }
     pending_.push_back({begin, end, kind, depth});
     return OkStatus();
   }
@@ -196,6 +202,7 @@ class MessageCheck {
   std::vector<Pending> pending_;
   int64_t fields_ = 0;
   int64_t nodes_ = 0;
+  int64_t properties_ = 0;
 };
 
 }  // namespace

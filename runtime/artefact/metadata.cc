@@ -43,9 +43,16 @@ Status CheckTexts(const Metadata& metadata) {
     for (const auto& [key, value] : kernel.ratios) texts.push_back(key);
   }
   texts.insert(texts.end(), metadata.cpu_features.begin(), metadata.cpu_features.end());
-  for (const auto& [key, value] : metadata.properties) texts.insert(texts.end(), {key, value});
-  if (std::ranges::all_of(texts, IsPlainText)) return OkStatus();
-  return InvalidInput("metadata has a name that is not UTF-8 or holds control characters");
+  for (const auto& [key, value] : metadata.properties) texts.push_back(key);
+  if (!std::ranges::all_of(texts, IsPlainText)) {
+    return InvalidInput("metadata has a name that is not UTF-8 or holds control characters");
+  }
+  for (const auto& [key, value] : metadata.properties) {
+    if (!IsUtf8(value) || value.find('\0') != std::string::npos) {
+      return InvalidInput("metadata: property '{}' is not UTF-8 or holds a zero byte", key);
+    }
+  }
+  return OkStatus();
 }
 
 Status CheckTensor(const TensorInfo& info, const Metadata& metadata) {

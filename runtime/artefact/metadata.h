@@ -56,7 +56,8 @@ struct Metadata {
   std::vector<KernelInfo> kernels;
   // Features that the kernels need, in LLVM's names ("avx2"); a CPU that lacks one is refused.
   std::vector<std::string> cpu_features;
-  // Further facts in the order of their keys: "numeric" -> "strict", "compiler" -> "0.1.0".
+  // Further facts: "numeric" -> "strict", "compiler" -> "0.1.0"; then the model's own metadata,
+  // "onnx.author" -> "...", whose values may have line breaks.
   std::vector<std::pair<std::string, std::string>> properties;
 
   std::vector<std::string> ShapeVariableNames() const;

@@ -65,6 +65,11 @@ TEST_CASE("two bytes a node do not become gigabytes", "[models][wire][hostile]")
   for (int i = 0; i < 1 << 22; ++i) attributes += std::string("\x2a\x00", 2);
   CHECK_THAT(ErrorOf(Wire().Bytes(7, Wire().Bytes(1, attributes).bytes).bytes),
              Contains("more than 4194304 fields"));
+  std::string properties;
+  for (int i = 0; i < 1 << 16; ++i) properties += std::string("\x72\x00", 2);
+  CHECK(ErrorOf(properties) == "");
+  CHECK_THAT(ErrorOf(properties + std::string("\x72\x00", 2)),
+             Contains("more than 65536 metadata properties"));
 }
 
 TEST_CASE("graphs nested without end take no stack", "[models][wire][hostile]") {

@@ -218,6 +218,13 @@ TEST_CASE("metadata that contradicts itself is refused", "[runtime][artefact]") 
         "metadata has two inputs named 'x'");
   CHECK(refusal([](Metadata& m) { m.kernels[0].statistics = {{"byt\xe5s", 1}}; }) ==
         "metadata has a name that is not UTF-8 or holds control characters");
+  CHECK(refusal([](Metadata& m) { m.properties = {{"onnx.a\nb", ""}}; }) ==
+        "metadata has a name that is not UTF-8 or holds control characters");
+  CHECK(refusal([](Metadata& m) { m.properties = {{"onnx.a", "two\nlines"}}; }).empty());
+  CHECK(refusal([](Metadata& m) { m.properties = {{"onnx.a", "\xff"}}; }) ==
+        "metadata: property 'onnx.a' is not UTF-8 or holds a zero byte");
+  CHECK(refusal([](Metadata& m) { m.properties = {{"onnx.a", std::string(1, '\0')}}; }) ==
+        "metadata: property 'onnx.a' is not UTF-8 or holds a zero byte");
   CHECK(refusal([](Metadata& m) { m.kernels[0].name = "../x"; }) ==
         "metadata: '../x' is not a kernel's name");
   CHECK(refusal([](Metadata& m) { m.inputs[0].shape[0] = -4; }) ==
