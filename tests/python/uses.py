@@ -10,6 +10,7 @@ import numpy
 import numpy.typing
 
 import tcc
+import tcc.onnxruntime as ort
 
 
 def compiled(content: bytes) -> tcc.Module:
@@ -62,3 +63,18 @@ def failed() -> tuple[int, str, tuple[str, ...]]:
     except tcc.TccError:
         raise
     return 0, tcc.__version__, ()
+
+
+def ran_by_a_session(x: numpy.typing.NDArray[numpy.float32]) -> list[Any]:
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = 2
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
+    session = ort.InferenceSession("m.onnx", options, ["CPUExecutionProvider"])
+    ort.InferenceSession(b"content", providers=[("TccExecutionProvider", {"target": "sm_86"})])
+    names: list[str] = [arg.name + arg.type for arg in session.get_inputs()]
+    labels: str = session.get_modelmeta().custom_metadata_map["names"]
+    binding: ort.IOBinding = session.io_binding()
+    binding.bind_ortvalue_input("x", ort.OrtValue.ortvalue_from_numpy(x))
+    session.run_with_iobinding(binding)
+    print(names, labels, binding.copy_outputs_to_cpu())
+    return session.run(None, {"x": x}, ort.RunOptions())
