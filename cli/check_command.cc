@@ -1,16 +1,14 @@
 #include <memory>
 
 #include "cli/command.h"
+#include "cli/compile_now.h"
 #include "cli/feed.h"
 #include "cli/model_options.h"
 #include "cli/numeric_option.h"
 #include "cli/progress.h"
 #include "cli/threads_option.h"
 #include "compiler/check/rounding_allowance.h"
-#include "compiler/compile_graph.h"
 #include "compiler/devices/emulated_device.h"
-#include "compiler/schedule_folder.h"
-#include "compiler/tune_graph.h"
 #include "graph/passes/infer_shapes.h"
 #include "graph/variants/interpret_graph.h"
 #include "runtime/executor/executor.h"
@@ -21,9 +19,7 @@ namespace {
 struct CheckCommand {
   ModelOptions model;
   std::string artefact;
-  std::string target;
-  std::string schedule, database, device;
-  std::string numeric;
+  CompileNowOptions compile;
   FeedOptions feed;
   bool emulate = false;
   ProgressOptions progress;
@@ -50,23 +46,12 @@ StatusOr<Runnable> RunnableToCheck(const CheckCommand& command, const Graph& gra
     TCC_ASSIGN_OR_RETURN(runnable.load, LoadOptionsFor(target, execution));
     return runnable;
   }
-  TCC_ASSIGN_OR_RETURN(Target target,
-                       FindTarget(command.target.empty() ? "native" : command.target));
+  TCC_ASSIGN_OR_RETURN(Target target, TargetOf(command.compile));
   TCC_ASSIGN_OR_RETURN(runnable.load, LoadOptionsFor(target, execution));
-  CompileOptions options{
-      .target = target, .threads = ThreadCount(command.threads), .progress = progress.hook()};
-  if (!command.schedule.empty()) {
-    TCC_ASSIGN_OR_RETURN(options.schedules, ReadSchedules(command.schedule));
-  }
-  TCC_ASSIGN_OR_RETURN(options.numeric, FindNumericMode(command.numeric));
-  options.warn = [&](const std::string& message) { progress.Warn(message); };
-  options.note = [&](const std::string& message) { progress.TellDetail(message); };
-  if (!command.database.empty()) {
-    TCC_ASSIGN_OR_RETURN(options.tuned, ReadTunedSchedules(command.database, target, ThreadCount(0),
-                                                           command.device, options.warn));
-  }
-  options.gpu_code = command.emulate ? GpuCode::kCudaText : GpuCode::kCubin;
-  TCC_ASSIGN_OR_RETURN(runnable.artefact, CompileGraph(graph, options));
+  GpuCode gpu_code = command.emulate ? GpuCode::kCudaText : GpuCode::kCubin;
+  TCC_ASSIGN_OR_RETURN(
+      runnable.artefact,
+      CompileNow(graph, command.compile, ThreadCount(command.threads), gpu_code, progress));
   return runnable;
 }
 
@@ -99,21 +84,7 @@ Status CompareWithReference(Answer answer, const Tolerance& tolerance,
 }
 
 Status RunCheck(const CheckCommand& command) {
-  if (!command.artefact.empty() && !command.target.empty()) {
-    return UsageError("expected a compiled model or --target, got both");
-  }
-  if (!command.artefact.empty() && !command.schedule.empty()) {
-    return UsageError("--schedule: a compiled model has its schedules already");
-  }
-  if (!command.artefact.empty() && !command.database.empty()) {
-    return UsageError("--db: a compiled model has its schedules already");
-  }
-  if (command.database.empty() && !command.device.empty()) {
-    return UsageError("--device: expected --db, the database that has records of it");
-  }
-  if (!command.artefact.empty() && command.numeric != "strict") {
-    return UsageError("--numeric is for a model that is compiled now; a compiled one says its own");
-  }
+  if (!command.artefact.empty()) TCC_RETURN_IF_ERROR(ExpectNone(command.compile));
   Progress progress(command.progress);
   auto warn = [&](const std::string& message) { progress.Warn(message); };
   TCC_ASSIGN_OR_RETURN(Graph graph, ImportModel(command.model, warn));
@@ -152,14 +123,7 @@ Action DeclareCheck(CommandLine& line) {
   line.AddOption("artefact", command->artefact,
                  "Compiled model; without it the model is compiled now")
       .TypeName("OUT.tcc");
-  AddTargetOption(line, command->target);
-  line.AddOption("--db", command->database, "Database of measurements, as for compile")
-      .TypeName("FILE");
-  line.AddOption("--device", command->device, "Device whose records are taken, as for compile")
-      .TypeName("TEXT");
-  line.AddOption("--schedule", command->schedule, "Folder of schedules, as for compile")
-      .TypeName("DIR");
-  AddNumericOption(line, command->numeric);
+  AddCompileNowOptions(line, command->compile);
   AddFeedOptions(line, command->feed);
   line.AddFlag("--emulate", command->emulate,
                "Run a GPU's kernels on the CPU, from the text that NVRTC would get");

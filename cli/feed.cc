@@ -55,18 +55,22 @@ Status ReadInput(const std::string& text, const Metadata& metadata, NamedTensors
 
 }  // namespace
 
-void AddFeedOptions(CommandLine& line, FeedOptions& options) {
+void AddInputOptions(CommandLine& line, FeedOptions& options) {
   CommandOption input =
       line.AddOption("--input", options.inputs, "A tensor to feed, or an archive of them by name")
           .TypeName("name=x.npy|all.npz");
-  CommandOption random = line.AddOption("--random", options.random_seed, "Feed random tensors")
-                             .ShowDefault()
-                             .TypeName("SEED");
-  CommandOption golden =
-      line.AddOption("--golden", options.golden, "Feed input_<i>.npy, expect output_<i>.npy")
-          .TypeName("DIR");
-  input.Excludes(random).Excludes(golden);
-  random.Excludes(golden);
+  line.AddOption("--random", options.random_seed, "Feed random tensors")
+      .ShowDefault()
+      .TypeName("SEED")
+      .Excludes(input);
+}
+
+void AddFeedOptions(CommandLine& line, FeedOptions& options) {
+  AddInputOptions(line, options);
+  line.AddOption("--golden", options.golden, "Feed input_<i>.npy, expect output_<i>.npy")
+      .TypeName("DIR")
+      .Excludes(line.Find("--input"))
+      .Excludes(line.Find("--random"));
   line.AddOption("--rtol", options.tolerance.rtol, "Relative error that is allowed")
       .TypeName("R")
       .NotNegative()

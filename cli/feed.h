@@ -18,7 +18,9 @@ struct FeedOptions {
   Tolerance tolerance;
 };
 
-// Adds --input, --random, --golden, --rtol, --atol.
+// Adds --input and --random.
+void AddInputOptions(CommandLine& line, FeedOptions& options);
+// Adds these and --golden, --rtol, --atol.
 void AddFeedOptions(CommandLine& line, FeedOptions& options);
 
 // Returns the inputs in the model's order: given, golden or random.

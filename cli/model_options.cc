@@ -74,6 +74,21 @@ void AddModelOptions(CommandLine& line, ModelOptions& options) {
                "Follow links to files with weights, as download caches have them");
 }
 
+Status ExpectNone(const ModelOptions& options) {
+  const std::pair<const char*, bool> given[] = {
+      {"--dim", !options.dims.empty()},
+      {"--shape", !options.shapes.empty()},
+      {"--bind", !options.binds.empty()},
+      {"--external-data-dir", !options.external_data_folder.empty()},
+      {"--allow-symlinks", options.allow_symlinks},
+  };
+  for (const auto& [option, is_given] : given) {
+    if (is_given)
+      return UsageError("{} is for a model that is compiled now; got a compiled one", option);
+  }
+  return OkStatus();
+}
+
 StatusOr<Graph> ImportModel(const ModelOptions& options,
                             std::function<void(const std::string& message)> warn) {
   TCC_ASSIGN_OR_RETURN(ImportOptions import, ToImportOptions(options));

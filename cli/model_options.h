@@ -22,6 +22,8 @@ struct ModelOptions {
 };
 
 void AddModelOptions(CommandLine& line, ModelOptions& options);
+// Fails with FailedPrecondition, naming the option, where one is given: for a compiled model.
+Status ExpectNone(const ModelOptions& options);
 // Imports the model. `warn` is as in ImportOptions.
 StatusOr<Graph> ImportModel(const ModelOptions& options,
                             std::function<void(const std::string& message)> warn = {});

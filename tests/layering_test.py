@@ -114,7 +114,7 @@ ROOMS = {
         "fleet": {"measure"},
         "tuning": {"candidate", "measure", "database", "space", "model", "searchers"},
     },
-    "cli": {".": set(), "compile": {"."}, "cost_model": {"."}, "database": {"."},
+    "cli": {".": set(), "bench": {"."}, "compile": {"."}, "cost_model": {"."}, "database": {"."},
             "devices": {"."}, "help": {"."}, "report": {"."}},
     "bench": {
         "operator": set(),

@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include <fstream>
 #include <string_view>
 #include <vector>
 
@@ -78,6 +79,15 @@ Status CheckCpuFeatures(std::span<const std::string> needed) {
       "the kernels need {}, which this CPU lacks or its system withholds; compile for this "
       "machine's target",
       fmt::join(missing, ", "));
+}
+
+std::string CpuModelName() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "";
 }
 
 std::vector<std::string> RequiredCpuFeatures(const Target& target) {

@@ -14,6 +14,9 @@ namespace tcc {
 // the system for the registers of AMX if they are needed (support/amx.h).
 Status CheckCpuFeatures(std::span<const std::string> needed);
 
+// Returns the model's name as the system has it, "Intel(R) Xeon(R) ..."; "" where it has none.
+std::string CpuModelName();
+
 // Returns the features that code for a target may use, which become Metadata::cpu_features: the
 // list of the target's row, this CPU's features for native, nothing for a target that is no CPU.
 std::vector<std::string> RequiredCpuFeatures(const Target& target);

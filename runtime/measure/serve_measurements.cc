@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <fstream>
 #include <thread>
 
+#include "runtime/cpu/cpu_features.h"
 #include "runtime/cpu/cpu_rates.h"
 #include "runtime/cuda/cuda_context.h"
 #include "runtime/cuda/cuda_driver.h"
@@ -106,16 +106,6 @@ void SetLimit(decltype(RLIMIT_CORE) resource, rlim_t value) {
   ::setrlimit(resource, &limit);
 }
 
-// "Intel(R) Xeon(R) ...", "" where the system does not say.
-std::string CpuName() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "";
-}
-
 Status UnexpectedFrame(FrameKind kind, std::string_view expected) {
   return InvalidInput("a frame of kind {} came; expected {}", static_cast<uint32_t>(kind),
                       expected);
@@ -154,7 +144,7 @@ StatusOr<ReadyMessage> Prepare(const HelloMessage& hello, Machine& machine) {
   ReadyMessage ready;
   ready.threads = static_cast<uint32_t>(machine.pool->threads());
   if (hello.device == "cpu") {
-    ready.device = CpuName();
+    ready.device = CpuModelName();
     return ready;
   }
   if (hello.device != "cuda") return InvalidInput("there is no device '{}'", hello.device);

@@ -113,8 +113,10 @@ class Networks(CommandTest):
         artefact = self.compile(self.export("dqn", "--small"), "native")
         report = json.loads(self.call("bench", artefact, "--iterations", "5", "--threads", "1",
                                       "--json"))
-        self.assertEqual(list(report), ["model", "target", "threads", "iterations", "min_ms",
-                                        "median_ms", "p90_ms", "p99_ms", "kernels"])
+        self.assertEqual(list(report), [
+            "schema", "model", "target", "threads", "iterations", "min_ms", "median_ms", "p90_ms",
+            "p99_ms", "max_ms", "samples", "percentiles", "throughput_per_s", "stream_runs",
+            "rate_per_s", "warm_up_ms", "environment", "kernels"])
         self.assertEqual((report["iterations"], report["threads"]), (5, 1))
         self.assertLessEqual(report["min_ms"], report["median_ms"])
         self.assertLessEqual(report["median_ms"], report["p99_ms"])

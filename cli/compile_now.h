@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+
+#include "cli/command_line.h"
+#include "cli/progress.h"
+#include "compiler/compile_options.h"
+#include "ir/graph/graph.h"
+#include "runtime/artefact/artefact.h"
+#include "support/status.h"
+
+namespace tcc {
+
+// Options of a command that compiles a model for its own use, without writing a file.
+struct CompileNowOptions {
+  std::string target;  // "": native
+  std::string schedule, database, device;
+  std::string numeric;
+};
+
+// Adds --target, --db, --device, --schedule, --numeric.
+void AddCompileNowOptions(CommandLine& line, CompileNowOptions& options);
+
+// Fails with FailedPrecondition, naming the option, where one is given: for a compiled model.
+Status ExpectNone(const CompileNowOptions& options);
+
+// Returns the row of --target.
+StatusOr<Target> TargetOf(const CompileNowOptions& options);
+
+StatusOr<Artefact> CompileNow(const Graph& graph, const CompileNowOptions& options, int threads,
+                              GpuCode gpu_code, Progress& progress);
+
+}  // namespace tcc
