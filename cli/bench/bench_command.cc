@@ -5,14 +5,15 @@
 #include <optional>
 
 #include "cli/bench/bench_report.h"
+#include "cli/bench/chrome_trace.h"
 #include "cli/bench/cpu_activity.h"
 #include "cli/bench/load.h"
 #include "cli/bench/percentiles.h"
+#include "cli/bench/profile.h"
 #include "cli/command.h"
 #include "cli/compile_now.h"
 #include "cli/feed.h"
 #include "cli/model_options.h"
-#include "cli/profile.h"
 #include "cli/progress.h"
 #include "cli/standard_error.h"
 #include "cli/threads_option.h"
@@ -153,6 +154,13 @@ Status MeasureKernels(const BenchCommand& command, Stream& stream, BenchReport& 
   return OkStatus();
 }
 
+Status WriteTrace(const std::string& path, Stream& stream, const Profile& profile) {
+  auto run = [&] { return stream.Run(); };
+  TCC_ASSIGN_OR_RETURN(TracedRun traced, TraceRun(stream.executor, run, profile));
+  const Artefact& artefact = stream.executor.module().artefact();
+  return WriteFileAtomically(path, ChromeTrace(traced, profile, artefact));
+}
+
 bool IsProfiled(const BenchCommand& command) {
   return command.profile || command.json || !command.trace.empty();
 }
@@ -182,8 +190,7 @@ Status RunBench(BenchCommand& command) {
   TCC_RETURN_IF_ERROR(MeasureLoad(streams, report));
   if (IsProfiled(command)) TCC_RETURN_IF_ERROR(MeasureKernels(command, streams[0], report));
   if (!command.trace.empty()) {
-    std::string trace = ChromeTrace(report.profile, report.module.artefact());
-    TCC_RETURN_IF_ERROR(WriteFileAtomically(command.trace, trace));
+    TCC_RETURN_IF_ERROR(WriteTrace(command.trace, streams[0], report.profile));
   }
   std::string warning = BusyWarning(report.percent_of_others);
   if (!warning.empty()) TellError("tcc: warning: {}\n", warning);
@@ -241,7 +248,8 @@ Action DeclareBench(CommandLine& line) {
   line.AddFlag("--counters", command->counters,
                "Also read a GPU's counters by CUPTI, which repeats each kernel: memory read and "
                "written, L2 hits, warps, tensor cores, multiply-adds");
-  line.AddOption("--trace", command->trace, "Write a run's calls of kernels as a Chrome trace")
+  line.AddOption("--trace", command->trace,
+                 "Write a run's calls of kernels, by thread, as a trace for Perfetto or Chrome")
       .TypeName("FILE");
   line.AddFlag("--json", command->json, "Print JSON, kernels included");
   AddProgressOptions(line, command->progress);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cli/bench/load.h"
-#include "cli/profile.h"
+#include "cli/bench/profile.h"
 #include "runtime/executor/module.h"
 
 namespace tcc {

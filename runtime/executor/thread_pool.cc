@@ -145,10 +145,17 @@ struct ThreadPool::State {
       while (share.next.load(std::memory_order_relaxed) < share.end) {
         int64_t begin = share.next.fetch_add(share.chunk, std::memory_order_relaxed);
         if (begin >= share.end) break;
-        body(closure, begin, std::min(begin + share.chunk, share.end));
+        RunRange(self, begin, std::min(begin + share.chunk, share.end));
       }
     }
     t_inside = false;
+  }
+
+  void RunRange(size_t self, int64_t begin, int64_t end) {
+    if (!observer) return body(closure, begin, end);
+    auto start = std::chrono::steady_clock::now();
+    body(closure, begin, end);
+    observer({static_cast<int>(self), begin, end, start, std::chrono::steady_clock::now()});
   }
 
   bool MayJoin(uint64_t seen, uint64_t current) const {
@@ -198,6 +205,7 @@ struct ThreadPool::State {
   // The loop: written while `word` is closed and nobody is in it.
   Body body = nullptr;
   void* closure = nullptr;
+  LoopObserver observer;
   std::vector<Share> shares;  // by thread, with room for all; the caller's is the first
   size_t threads = 1;         // that there are; before the first loop
   // By thread where workers are pinned: their CPUs, and the one that they leave to the caller.
@@ -225,6 +233,10 @@ void ThreadPool::ParallelFor(int64_t count, Body body, void* closure) {
   std::unique_lock lock(state.busy, std::defer_lock);
   if (state.threads == 1 || !lock.try_lock()) return body(closure, 0, count);
   state.Run(count, body, closure);
+}
+
+void ThreadPool::set_observer(LoopObserver observer) {
+  state_.Get().observer = std::move(observer);
 }
 
 }  // namespace tcc

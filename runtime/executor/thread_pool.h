@@ -1,6 +1,8 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <type_traits>
 
 #include "runtime/executor/per_process.h"
@@ -16,6 +18,16 @@ struct ThreadPoolOptions {
   // between two layers, and shorter than what a machine's other users would notice.
   int spin_microseconds = 50;
 };
+
+// A range [begin, end) of a loop that a thread of a pool has run.
+struct ObservedRange {
+  int thread = 0;  // 0: the caller of ParallelFor
+  int64_t begin = 0, end = 0;
+  std::chrono::steady_clock::time_point start, stop;
+};
+
+// A function that is called with each range, on the thread that has run it.
+using LoopObserver = std::function<void(const ObservedRange& range)>;
 
 // A pool of threads that share loops. Any thread may call ParallelFor, also at the same time as
 // others and from inside a body.
@@ -56,6 +68,11 @@ class ThreadPool {
         },
         const_cast<void*>(static_cast<const void*>(&fn)));
   }
+
+  // Sets the observer of loops that the pool's threads share; empty: none, which costs nothing. The
+  // calls for a loop are made before ParallelFor returns. Loops that run on their caller alone are
+  // not observed. Expects that no loop runs.
+  void set_observer(LoopObserver observer);
 
  private:
   struct State;

@@ -166,6 +166,23 @@ class Bench(CommandTest):
                                  (["--iterations", "0"], "--iterations")]:
             self.refused(message, "nowhere.onnx", *options)
 
+    def test_a_trace_has_a_track_a_thread_and_opens_by_perfettos_rules(self):
+        trace = self.folder / "t.json"
+        self.call("bench", self.compiled(), "--threads", 2, "--streams", 1, "--trace", trace, *QUICK)
+        events = json.loads(trace.read_text())["traceEvents"]
+        needed = {"M": {"args"}, "X": {"ts", "dur", "cat", "args"}, "C": {"ts", "args"},
+                  "s": {"ts", "id", "cat"}, "f": {"ts", "id", "cat", "bp"}}
+        for event in events:
+            self.assertLessEqual({"name", "pid", "tid"} | needed[event["ph"]], set(event))
+            self.assertGreaterEqual(event.get("ts", 0), 0)
+            self.assertGreaterEqual(event.get("dur", 0), 0)
+        names = {event["tid"]: event["args"]["name"] for event in events
+                 if event["name"] == "thread_name"}
+        self.assertEqual(names, {0: "thread 0, the caller", 1: "thread 1"})
+        kernels = json.loads(self.call("inspect", self.compiled(), "--json"))["kernels"]
+        calls = [event["name"] for event in events if event.get("cat") == "kernel"]
+        self.assertEqual(set(calls), {kernel["name"] for kernel in kernels})
+
     def test_what_is_neither_compiled_nor_a_model_is_refused(self):
         other = self.folder / "other"
         other.write_text("text")

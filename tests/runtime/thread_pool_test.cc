@@ -365,3 +365,42 @@ TEST_CASE("scratch allocations are aligned, apart and reused", "[runtime][thread
   CHECK(AllocateScratch(50) == first);
   FreeScratch(first);
 }
+
+TEST_CASE("an observer sees each part of a shared loop once, with the thread that ran it",
+          "[runtime]") {
+  ThreadPool pool({.threads = 3});
+  std::vector<std::vector<ObservedRange>> parts(static_cast<size_t>(pool.threads()));
+  pool.set_observer(
+      [&](const ObservedRange& part) { parts[static_cast<size_t>(part.thread)].push_back(part); });
+  std::vector<int> cells(300);
+  for (int loop = 0; loop < 50; ++loop) {
+    CHECK(WrongVisits(pool, cells, 299) == 0);
+    std::vector<int> seen(299);
+    for (std::vector<ObservedRange>& of_thread : parts) {
+      for (size_t i = 0; i < of_thread.size(); ++i) {
+        const ObservedRange& part = of_thread[i];
+        CHECK(part.start <= part.stop);
+        if (i > 0) CHECK(of_thread[i - 1].stop <= part.start);
+        for (int64_t cell = part.begin; cell < part.end; ++cell) ++seen[static_cast<size_t>(cell)];
+      }
+      of_thread.clear();
+    }
+    CHECK(std::ranges::count(seen, 1) == (pool.threads() > 1 ? 299 : 0));
+  }
+  pool.set_observer({});
+  CHECK(WrongVisits(pool, cells, 299) == 0);
+  for (const std::vector<ObservedRange>& of_thread : parts) CHECK(of_thread.empty());
+}
+
+TEST_CASE("loops on their caller are not observed", "[runtime]") {
+  std::atomic<int> seen = 0;
+  auto count = [&](const ObservedRange&) { ++seen; };
+  std::vector<int> cells(300);
+  ThreadPool one({.threads = 1});
+  one.set_observer(count);
+  CHECK(WrongVisits(one, cells, 300) == 0);
+  ThreadPool two({.threads = 2});
+  two.set_observer(count);
+  CHECK(WrongVisits(two, cells, 1) == 0);
+  CHECK(seen == 0);
+}

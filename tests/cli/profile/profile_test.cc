@@ -1,9 +1,13 @@
-#include "cli/profile.h"
+#include "cli/bench/profile.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
+#include "cli/bench/chrome_trace.h"
 #include "compiler/check/random_inputs.h"
 #include "compiler/compile_graph.h"
 #include "compiler/devices/emulated_device.h"
@@ -32,8 +36,8 @@ class Variable {
 
 // A small network, ready to run.
 struct Network {
-  explicit Network(const char* target_name,
-                   Graph graph = BuildZoo("dqn", {.small = true}).value()) {
+  explicit Network(const char* target_name, Graph graph = BuildZoo("dqn", {.small = true}).value(),
+                   int threads = 0) {
     Target target = FindTarget(target_name).value();
     bool gpu = target.kind == TargetKind::kGpu;
     CompileOptions options{.target = target, .threads = 2};
@@ -43,6 +47,7 @@ struct Network {
     StatusOr<LoadOptions> load =
         LoadOptionsFor(target, gpu ? Execution::kEmulator : Execution::kDevice);
     REQUIRE(load.ok());
+    load->threads = threads;
     StatusOr<Module> module = Module::FromArtefact(*std::move(artefact), *load);
     INFO(Message(module.status()));
     REQUIRE(module.ok());
@@ -56,11 +61,34 @@ struct Network {
   Status Count(Profile& profile) {
     return CountKernels(*executor, [&] { return executor->Run(inputs).status(); }, profile);
   }
+  TracedRun Traced(const Profile& profile) {
+    return TraceRun(*executor, [&] { return executor->Run(inputs).status(); }, profile).value();
+  }
+  // Returns the events of a trace.
+  std::vector<nlohmann::json> Trace(const Profile& profile) {
+    std::string text = ChromeTrace(Traced(profile), profile, executor->module().artefact());
+    return nlohmann::json::parse(text)["traceEvents"];
+  }
   const Metadata& metadata() const { return executor->module().metadata(); }
 
   std::unique_ptr<Executor> executor;
   std::vector<Tensor> inputs;
 };
+
+std::vector<nlohmann::json> OfPhase(const char* phase, const std::vector<nlohmann::json>& events) {
+  std::vector<nlohmann::json> found;
+  for (const nlohmann::json& event : events) {
+    if (event["ph"] == phase) found.push_back(event);
+  }
+  return found;
+}
+
+std::string NameOfTrack(const std::vector<nlohmann::json>& events, int thread) {
+  for (const nlohmann::json& event : OfPhase("M", events)) {
+    if (event["name"] == "thread_name" && event["tid"] == thread) return event["args"]["name"];
+  }
+  return "";
+}
 
 // Names of the launches in the order of the plan, and how many there are of each call.
 std::vector<std::string> SymbolsOf(const Network& network, std::vector<size_t>& launches) {
@@ -163,9 +191,10 @@ TEST_CASE("a run under counters says of each kernel what its launches read, wrot
     CHECK(profile.counters[k]->read_bytes == Approx(read[k]));
     if (time[k] > 0) CHECK(profile.counters[k]->tensor_percent == Approx(weighted[k] / time[k]));
   }
-  auto trace = nlohmann::json::parse(ChromeTrace(profile, network.executor->module().artefact()));
-  CHECK(trace["traceEvents"][0]["args"]["dram_read_bytes"] == Approx(read[calls[0].kernel]));
-  CHECK(trace["traceEvents"][0]["args"].contains("occupancy_percent"));
+  std::vector<nlohmann::json> slices = OfPhase("X", network.Trace(profile));
+  REQUIRE(slices.size() == calls.size());
+  CHECK(slices[0]["args"]["dram_read_bytes"] == Approx(read[calls[0].kernel]));
+  CHECK(slices[0]["args"].contains("occupancy_percent"));
 }
 
 TEST_CASE("where counters are not allowed it is said what it takes, and times stay",
@@ -316,8 +345,7 @@ TEST_CASE("a CPU has no counters, and a CUPTI without them is named", "[cli][pro
   CHECK_THAT(profile.counters_missing, Catch::StartsWith("TCC_CUPTI is /nowhere/libcupti.so"));
 }
 
-TEST_CASE("on a CPU every call is timed, and the trace has them as they followed each other",
-          "[cli][profile]") {
+TEST_CASE("on a CPU every call is timed", "[cli][profile]") {
   Network network("native");
   StatusOr<Profile> profile = network.Profiled(4);
   REQUIRE(profile.ok());
@@ -331,19 +359,124 @@ TEST_CASE("on a CPU every call is timed, and the trace has them as they followed
     CHECK(time.calls >= 1);
     CHECK(time.seconds > 0);
   }
-  auto trace = nlohmann::json::parse(ChromeTrace(*profile, network.executor->module().artefact()));
-  const auto& events = trace["traceEvents"];
-  REQUIRE(events.size() == profile->runs[3].size());
-  double end = 0;
-  for (const auto& event : events) {
-    CHECK(event["ph"] == "X");
-    CHECK(event["ts"].get<double>() >= end - 0.01);
-    end = event["ts"].get<double>() + event["dur"].get<double>();
-    CHECK_FALSE(event["args"]["nodes"].empty());
-    std::string peak = event["args"]["peak"];
-    CHECK((peak == "fma" || peak == "memory"));
-    CHECK(event["args"]["percent_of_peak"].get<double>() > 0);
+}
+
+TEST_CASE("a trace of a GPU has one track, which has the calls of the profile's last run",
+          "[cli][profile]") {
+  Network network("sm_86");
+  Variable library("TCC_CUPTI", "/nowhere/libcupti.so");
+  Profile profile = network.Profiled(2).value();
+  std::vector<nlohmann::json> events = network.Trace(profile);
+  std::vector<nlohmann::json> slices = OfPhase("X", events);
+  REQUIRE(slices.size() == profile.runs[1].size());
+  for (const nlohmann::json& slice : slices) CHECK(slice["tid"] == 0);
+  CHECK(OfPhase("s", events).empty());
+  CHECK(NameOfTrack(events, 0) == "cuda");
+}
+
+// Checks that of two slices on a track one holds the other or they do not overlap, up to a
+// nanosecond, the unit of Perfetto's clock.
+void CheckNesting(std::vector<nlohmann::json> slices) {
+  constexpr double kNanosecond = 1e-3;
+  auto start = [](const nlohmann::json& slice) { return slice["ts"].get<double>(); };
+  auto end = [&](const nlohmann::json& slice) { return start(slice) + slice["dur"].get<double>(); };
+  std::ranges::stable_sort(slices, [&](const auto& a, const auto& b) {
+    return std::pair(start(a), -end(a)) < std::pair(start(b), -end(b));
+  });
+  std::vector<double> open;  // ends of the slices that enclose the next one
+  for (const nlohmann::json& slice : slices) {
+    while (!open.empty() && open.back() <= start(slice) + kNanosecond) open.pop_back();
+    if (!open.empty()) CHECK(end(slice) <= open.back() + kNanosecond);
+    open.push_back(end(slice));
   }
+}
+
+TEST_CASE("a trace of a CPU has a track a thread, whose slices nest", "[cli][profile]") {
+  for (int threads : {1, 2, 3}) {
+    INFO(threads << " threads");
+    Network network("native", BuildZoo("resnet18", {.small = true}).value(), threads);
+    Profile profile = network.Profiled(1).value();
+    std::vector<nlohmann::json> events = network.Trace(profile);
+    std::vector<nlohmann::json> slices = OfPhase("X", events);
+    for (int thread = 0; thread < threads; ++thread) {
+      CHECK(NameOfTrack(events, thread).starts_with(fmt::format("thread {}", thread)));
+      std::vector<nlohmann::json> track;
+      for (const nlohmann::json& slice : slices) {
+        if (slice["tid"] == thread) track.push_back(slice);
+      }
+      CheckNesting(track);
+    }
+    size_t calls = 0, parts = 0;
+    for (const nlohmann::json& slice : slices) {
+      bool is_call = slice["cat"] == "kernel";
+      ++(is_call ? calls : parts);
+      CHECK((is_call ? slice["tid"] == 0 : slice["tid"] < threads));
+      if (!is_call) CHECK(slice["args"]["begin"] < slice["args"]["end"]);
+      if (is_call) CHECK_FALSE(slice["args"]["nodes"].empty());
+      if (is_call) CHECK(slice["args"]["percent_of_peak"].get<double>() >= 0);
+    }
+    CHECK(calls == profile.runs[0].size());
+    CHECK((parts > 0) == (threads > 1));  // a thread by itself shares no loop
+  }
+}
+
+TEST_CASE("parts of a call cover each of its loops once, and flows lead to other threads' parts",
+          "[cli][profile]") {
+  Network network("native", BuildZoo("resnet18", {.small = true}).value(), 2);
+  Profile profile = network.Profiled(1).value();
+  TracedRun run = network.Traced(profile);
+  std::map<size_t, std::vector<std::pair<int64_t, int64_t>>> ranges;
+  for (const ProfiledPart& part : run.parts) {
+    ranges[part.call].emplace_back(part.begin, part.end);
+    const ProfiledCall& call = run.calls[part.call];
+    CHECK(part.start_us >= call.start_us);
+    CHECK(part.start_us + part.microseconds <= call.start_us + call.microseconds + 1e-3);
+  }
+  REQUIRE_FALSE(ranges.empty());
+  for (auto& [call, parts] : ranges) {
+    // A call may have several loops: for each that begins at 0, one more ends where the next
+    // begins.
+    std::ranges::sort(parts);
+    std::map<int64_t, int> open;  // loops by where they have been run to
+    for (auto [begin, end] : parts) {
+      if (begin > 0) CHECK(open[begin]-- > 0);
+      ++open[end];
+    }
+  }
+  std::vector<nlohmann::json> events = network.Trace(profile);
+  std::vector<nlohmann::json> tails = OfPhase("s", events), heads = OfPhase("f", events);
+  CHECK(tails.size() == heads.size());
+  auto is_in_a_slice = [&](const nlohmann::json& end) {
+    return std::ranges::any_of(OfPhase("X", events), [&](const nlohmann::json& slice) {
+      return slice["tid"] == end["tid"] && slice["ts"] == end["ts"];
+    });
+  };
+  std::set<int> ids;
+  for (size_t i = 0; i < tails.size(); ++i) {
+    CHECK(tails[i]["id"] == heads[i]["id"]);
+    CHECK(ids.insert(tails[i]["id"].get<int>()).second);
+    CHECK(tails[i]["tid"] == 0);
+    CHECK(heads[i]["tid"] == 1);
+    CHECK(heads[i]["bp"] == "e");
+    CHECK(is_in_a_slice(tails[i]));
+    CHECK(is_in_a_slice(heads[i]));
+  }
+}
+
+TEST_CASE("a trace counts the bytes of the arena that calls work on", "[cli][profile]") {
+  Network network("native");
+  Profile profile = network.Profiled(1).value();
+  std::vector<nlohmann::json> counts = OfPhase("C", network.Trace(profile));
+  REQUIRE(counts.size() == profile.runs[0].size() + 1);
+  int64_t arena = network.executor->module().artefact().plan.arena_bytes.AsConstant().value();
+  int64_t most = 0;
+  for (const nlohmann::json& count : counts) {
+    int64_t bytes = count["args"]["bytes"];
+    CHECK(bytes <= arena);
+    most = std::max(most, bytes);
+  }
+  CHECK(most > arena / 2);
+  CHECK(counts.back()["args"]["bytes"] == 0);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
-#include "cli/profile.h"
+#include "cli/bench/profile.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -19,6 +20,7 @@ namespace tcc {
 namespace {
 
 using Calls = std::vector<ProfiledCall>;
+using Clock = std::chrono::steady_clock;
 
 // Profiles with a call hook. On a device the calls are laid end to end: the gaps between them are
 // the host's, which waits for each.
@@ -77,6 +79,32 @@ Calls CallsOf(const std::vector<KernelActivity>& activities,
     }
   }
   return calls;
+}
+
+double Microseconds(Clock::duration duration) {
+  return std::chrono::duration<double, std::micro>(duration).count();
+}
+
+// Adds a call that has ended, with the parts of its loops, which it takes. The call's own time is
+// read after its parts and is a little late: the call begins with its first part at the latest.
+void AddCall(size_t kernel, double begin, double microseconds,
+             std::vector<std::vector<ObservedRange>>& parts, Clock::time_point start,
+             TracedRun& traced) {
+  const double end = begin + microseconds;
+  for (std::vector<ObservedRange>& of_thread : parts) {
+    for (const ObservedRange& part : of_thread) {
+      double part_begin = Microseconds(part.start - start);
+      begin = std::min(begin, part_begin);
+      traced.parts.push_back({.call = traced.calls.size(),
+                              .thread = part.thread,
+                              .start_us = part_begin,
+                              .microseconds = Microseconds(part.stop - part.start),
+                              .begin = part.begin,
+                              .end = part.end});
+    }
+    of_thread.clear();
+  }
+  traced.calls.push_back({kernel, begin, end - begin});
 }
 
 Status RunWithCupti(const Module& module, const std::function<Status()>& run, int runs,
@@ -199,6 +227,31 @@ std::vector<std::optional<KernelCounters>> Collected(const std::vector<LaunchCou
 
 }  // namespace
 
+StatusOr<TracedRun> TraceRun(Executor& executor, const std::function<Status()>& run,
+                             const Profile& profile) {
+  const Module& module = executor.module();
+  TracedRun traced;
+  if (module.artefact().device != "cpu") {
+    if (!profile.runs.empty()) traced.calls = profile.runs.back();
+    return traced;
+  }
+  ThreadPool& pool = *module.pool();
+  traced.threads = pool.threads();
+  std::vector<std::vector<ObservedRange>> parts(static_cast<size_t>(traced.threads));
+  pool.set_observer(
+      [&](const ObservedRange& part) { parts[static_cast<size_t>(part.thread)].push_back(part); });
+  const Clock::time_point start = Clock::now();
+  executor.set_call_hook([&](size_t kernel, double seconds, std::span<const int64_t>) {
+    double begin = Microseconds(Clock::now() - start) - seconds * 1e6;
+    AddCall(kernel, begin, seconds * 1e6, parts, start, traced);
+  });
+  Status status = run();
+  executor.set_call_hook({});
+  pool.set_observer({});
+  if (!status.ok()) return status;
+  return traced;
+}
+
 StatusOr<Profile> ProfileRuns(Executor& executor, const std::function<Status()>& run, int runs) {
   const Module& module = executor.module();
   Profile profile;
@@ -278,40 +331,6 @@ nlohmann::ordered_json CountersJson(const KernelCounters& counters) {
           {"occupancy_percent", counters.occupancy_percent},
           {"tensor_percent", counters.tensor_percent},
           {"fma_percent", counters.fma_percent}};
-}
-
-std::string ChromeTrace(const Profile& profile, const Artefact& artefact) {
-  const Metadata& metadata = artefact.metadata;
-  std::vector<KernelBound> bounds = BoundsOf(artefact, profile.peaks);
-  nlohmann::ordered_json events = nlohmann::ordered_json::array();
-  if (!profile.runs.empty()) {
-    for (const ProfiledCall& call : profile.runs.back()) {
-      const KernelInfo& kernel = metadata.kernels[call.kernel];
-      const KernelBound& bound = bounds[call.kernel];
-      double percent = call.microseconds > 0 ? bound.seconds * 1e8 / call.microseconds : 0;
-      nlohmann::ordered_json event = {{"name", kernel.name},
-                                      {"cat", "kernel"},
-                                      {"ph", "X"},
-                                      {"ts", call.start_us},
-                                      {"dur", call.microseconds},
-                                      {"pid", 0},
-                                      {"tid", 0},
-                                      {"args",
-                                       {{"nodes", kernel.nodes},
-                                        {"flops", kernel.flops},
-                                        {"peak", bound.of},
-                                        {"percent_of_peak", percent}}}};
-      if (!profile.counters.empty() && profile.counters[call.kernel]) {
-        event["args"].update(CountersJson(*profile.counters[call.kernel]));
-      }
-      events.push_back(std::move(event));
-    }
-  }
-  nlohmann::ordered_json trace = {
-      {"traceEvents", events},
-      {"displayTimeUnit", "ms"},
-      {"otherData", {{"model", metadata.model}, {"timer", profile.timer}}}};
-  return trace.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace tcc

@@ -51,13 +51,30 @@ StatusOr<Profile> ProfileRuns(Executor& executor, const std::function<Status()>&
 // as they are; where counters cannot be read, `profile` says why. Error: the run's.
 Status CountKernels(Executor& executor, const std::function<Status()>& run, Profile& profile);
 
+// A part of a loop of a call, on a thread of the pool.
+struct ProfiledPart {
+  size_t call = 0;  // its place in the run
+  int thread = 0;   // 0: the one that calls
+  double start_us = 0;
+  double microseconds = 0;
+  int64_t begin = 0, end = 0;
+};
+
+struct TracedRun {
+  std::vector<ProfiledCall> calls;
+  std::vector<ProfiledPart> parts;  // on a CPU; in order on each thread
+  int threads = 1;                  // of the pool on a CPU
+};
+
+// Makes one more run of a model on a CPU and notes which thread ran what of it; on another device
+// returns the profile's last run. Error: the run's.
+StatusOr<TracedRun> TraceRun(Executor& executor, const std::function<Status()>& run,
+                             const Profile& profile);
+
 // Returns the time of each kernel in the run where it was fastest, by its place in the metadata.
 std::vector<KernelTime> FastestTimes(const Profile& profile, size_t kernels);
 
 // Returns the counters as JSON, with null for NaN.
 nlohmann::ordered_json CountersJson(const KernelCounters& counters);
-
-// Returns the last run in the format of Chrome's tracing (chrome://tracing, Perfetto).
-std::string ChromeTrace(const Profile& profile, const Artefact& artefact);
 
 }  // namespace tcc
