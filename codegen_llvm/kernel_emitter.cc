@@ -85,8 +85,8 @@ void CheckModule(const llvm::Module& module) {
 
 }  // namespace
 
-std::unique_ptr<llvm::Module> EmitKernel(llvm::LLVMContext& context, const Function& fn,
-                                         const Target& target, llvm::TargetMachine& machine) {
+EmittedKernel EmitKernel(llvm::LLVMContext& context, const Function& fn, const Target& target,
+                         llvm::TargetMachine& machine) {
   TCC_CHECK(fn.level == Level::kLowered) << fn.name << " is at " << ToString(fn.level);
   // The module's name goes into the object file: it must not depend on anything but the input.
   LeftOnThrow<llvm::Module> module(std::in_place, "tcc", context);
@@ -96,8 +96,10 @@ std::unique_ptr<llvm::Module> EmitKernel(llvm::LLVMContext& context, const Funct
   llvm::IRBuilder<> b(context);
   llvm::Function* function = DeclareKernel(*module, b, fn.name, target);
   b.SetInsertPoint(llvm::BasicBlock::Create(context, "entry", function));
+  RuntimeNeeds needs;
   KernelState state{.module = *module,
                     .builder = b,
+                    .needs = needs,
                     .machine = {.vector_bytes = target.vector_bytes,
                                 .dots_bytes = DotsBytes(machine),
                                 .dots_bfloats = DotsBFloats(machine),
@@ -109,7 +111,7 @@ std::unique_ptr<llvm::Module> EmitKernel(llvm::LLVMContext& context, const Funct
   StmtEmitter(state).Emit(fn.body);
   b.CreateRet(b.getInt32(TCC_KERNEL_OK));
   CheckModule(*module);
-  return module.Take();
+  return {module.Take(), needs};
 }
 
 }  // namespace tcc

@@ -5,6 +5,9 @@
 
 #include <algorithm>
 
+#include "runtime/artefact/memory_plan.h"
+#include "support/integer_division.h"
+
 namespace tcc {
 
 int64_t LeastElements(const Buffer& buffer, const Bounds& bounds) {
@@ -14,6 +17,16 @@ int64_t LeastElements(const Buffer& buffer, const Bounds& bounds) {
     if (__builtin_mul_overflow(least, low, &least)) return INT64_MAX;
   }
   return least;
+}
+
+int64_t MostScratchBytes(const Buffer& buffer, const Bounds& bounds) {
+  int64_t bits = buffer.dtype().bits();
+  for (const Expr& extent : buffer.shape) {
+    int64_t high = std::max<int64_t>(BoundsOf(extent, bounds).high, 0);
+    if (__builtin_mul_overflow(bits, high, &bits)) return INT64_MAX;
+  }
+  // No bytes at all take room too (kernel_calls.cc).
+  return std::max(RoundUp(CeilDivision(bits, 8), kArenaAlignment), kArenaAlignment);
 }
 
 llvm::AllocaInst* StackSlot(KernelState& state, llvm::Type* type) {

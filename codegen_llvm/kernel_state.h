@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -33,15 +34,25 @@ struct MachineFacts {
   bool amx = false;           // whether the target has tdpbusd and tdpbf16ps
 };
 
+// The services of the runtime that a kernel uses, its parallel loops included.
+struct RuntimeNeeds {
+  // The most scratch memory that one thread holds, each allocation rounded up to 64 bytes;
+  // INT64_MAX if the shapes do not bound it.
+  int64_t scratch_bytes = 0;
+  uint32_t math_functions = 0;  // bit f: TCC_MATH code f is called (kernel_abi.h)
+};
+
 // The state that the emitters of one LLVM function share: where code goes, and the values of
 // variables and buffers. The body of a parallel loop is a function with a state of its own.
 struct KernelState {
   llvm::Module& module;
   llvm::IRBuilderBase& builder;
+  RuntimeNeeds& needs;  // of the whole kernel
   MachineFacts machine = {};
   llvm::Function* function = nullptr;
   llvm::Value* runtime = nullptr;  // const TccRuntime*
   bool amx_is_configured = false;  // at the function's beginning
+  int64_t scratch_bytes = 0;       // held at this point by the thread that runs the kernel
   // The i32 that the body of a parallel loop sets when memory runs out. Null in the kernel itself,
   // which returns TCC_KERNEL_OUT_OF_MEMORY.
   llvm::Value* failure = nullptr;
@@ -53,6 +64,9 @@ struct KernelState {
 
 // Returns the least number of elements that a buffer of this declaration has within `bounds`.
 int64_t LeastElements(const Buffer& buffer, const Bounds& bounds);
+// Returns the most bytes of scratch memory that such a buffer takes; INT64_MAX if `bounds` do not
+// bound it.
+int64_t MostScratchBytes(const Buffer& buffer, const Bounds& bounds);
 
 // Allocates a `type`, aligned to 64 bytes, on the stack of `state`'s function for the whole call.
 llvm::AllocaInst* StackSlot(KernelState& state, llvm::Type* type);

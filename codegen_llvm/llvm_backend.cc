@@ -156,8 +156,11 @@ class LlvmBackend final : public Backend {
     TCC_ASSIGN_OR_RETURN(std::vector<KernelObject> objects,
                          CompileKernels(module.kernels, target_, options));
     CompiledModule compiled;
-    for (const KernelObject& object : objects)
-      compiled.kernels.push_back({.statistics = {{"code_bytes", object.code_bytes}}});
+    for (const KernelObject& object : objects) {
+      compiled.kernels.push_back({.statistics = {{"code_bytes", object.code_bytes},
+                                                 {"math_functions", object.needs.math_functions},
+                                                 {"scratch_bytes", object.needs.scratch_bytes}}});
+    }
     TCC_RETURN_IF_ERROR(StopIfRequested(options.stop));
     TCC_ASSIGN_OR_RETURN(compiled.image, LinkSharedObject(objects));
     return compiled;

@@ -111,7 +111,8 @@ StatusOr<KernelObject> CompileKernel(const Function& fn, const Target& target,
   LeftOnThrow machine(std::move(made));
   LeftOnThrow<llvm::LLVMContext> context(std::in_place);
   TCC_RETURN_IF_ERROR(StopIfRequested(stop));
-  LeftOnThrow module(EmitKernel(*context, fn, target, *machine));
+  EmittedKernel kernel = EmitKernel(*context, fn, target, *machine);
+  LeftOnThrow module(std::move(kernel.module));
   TCC_RETURN_IF_ERROR(StopIfRequested(stop));
   RunPasses(*module, *machine);
   TCC_RETURN_IF_ERROR(StopIfRequested(stop));
@@ -120,7 +121,8 @@ StatusOr<KernelObject> CompileKernel(const Function& fn, const Target& target,
   RunCodeGenerator(*module, *machine, stream, llvm::CodeGenFileType::ObjectFile);
   return KernelObject{.name = fn.name,
                       .bytes = {object.begin(), object.end()},
-                      .code_bytes = CodeBytes(stream.str())};
+                      .code_bytes = CodeBytes(stream.str()),
+                      .needs = kernel.needs};
 }
 
 StatusOr<std::vector<KernelObject>> CompileKernels(const std::vector<Function>& kernels,
@@ -155,7 +157,7 @@ StatusOr<std::string> KernelText(const Function& fn, const Target& target,
     return UsageError("unknown stage '{}' of a CPU kernel; expected source or asm", stage);
   TCC_ASSIGN_OR_RETURN(std::unique_ptr<llvm::TargetMachine> machine, CreateTargetMachine(target));
   llvm::LLVMContext context;
-  std::unique_ptr<llvm::Module> module = EmitKernel(context, fn, target, *machine);
+  std::unique_ptr<llvm::Module> module = EmitKernel(context, fn, target, *machine).module;
   RunPasses(*module, *machine);
   llvm::SmallVector<char, 0> text;
   llvm::raw_svector_ostream stream(text);

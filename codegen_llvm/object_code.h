@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen_llvm/kernel_state.h"
 #include "ir/expr/function.h"
 #include "lower/backend.h"
 #include "support/status.h"
@@ -16,6 +17,7 @@ struct KernelObject {
   std::string name;
   std::vector<uint8_t> bytes;
   int64_t code_bytes = 0;
+  RuntimeNeeds needs = {};
 };
 
 // Compiles a kernel. The same input gives the same bytes. Thread-safe.

@@ -78,8 +78,11 @@ llvm::Function* EmitBody(KernelState& outer, const For& loop, llvm::StructType* 
     return b.CreateLoad(closure_type->getElementType(i),
                         b.CreateStructGEP(closure_type, closure, i));
   };
-  KernelState state{.module = outer.module, .builder = b, .machine = outer.machine};
+  KernelState state{
+      .module = outer.module, .builder = b, .needs = outer.needs, .machine = outer.machine};
   state.function = function;
+  // The thread that runs the kernel takes part in the loop and holds what it held before.
+  state.scratch_bytes = outer.scratch_bytes;
   state.runtime = member(kRuntime);
   state.failure = b.CreateStructGEP(closure_type, closure, kFailure);
   state.bounds = outer.bounds;

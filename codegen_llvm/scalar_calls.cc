@@ -51,6 +51,7 @@ Value* EmitRuntimeMath(KernelState& state, int32_t function, Value* x, Value* y)
   if (!y) y = llvm::Constant::getNullValue(type);
   auto* signature = llvm::FunctionType::get(f64, {b.getInt32Ty(), f64, f64}, false);
   Value* entry = RuntimeEntry(state, offsetof(TccRuntime, math));
+  state.needs.math_functions |= uint32_t{1} << function;
 
   auto call = [&](Value* first, Value* second) -> Value* {
     if (!is_double) first = b.CreateFPExt(first, f64);

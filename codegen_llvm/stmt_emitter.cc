@@ -2,6 +2,7 @@
 
 #include <llvm/IR/IRBuilder.h>
 
+#include <algorithm>
 #include <cstddef>
 
 #include "codegen_llvm/left_out_lanes.h"
@@ -230,7 +231,12 @@ void StmtEmitter::EmitWorkspace(const Allocate& allocate, Value* elements) {
   state_.buffers[allocate.buffer.var.operator->()] = {
       .pointer = memory, .elements = LeastElements(allocate.buffer, state_.bounds)};
   workspaces_.push_back(memory);
+  int64_t held = state_.scratch_bytes;
+  int64_t more = MostScratchBytes(allocate.buffer, state_.bounds);
+  if (__builtin_add_overflow(held, more, &state_.scratch_bytes)) state_.scratch_bytes = INT64_MAX;
+  state_.needs.scratch_bytes = std::max(state_.needs.scratch_bytes, state_.scratch_bytes);
   Emit(allocate.body);
+  state_.scratch_bytes = held;
   workspaces_.pop_back();
   EmitFree(memory);
 }

@@ -42,7 +42,9 @@ struct KernelInfo {
   // The ranges of the sizes that a call passes; the machine code relies on them.
   std::vector<SizeRange> shape_args = {};
   // Facts that the code generator knows of the machine code, in the order of the keys: "code_bytes"
-  // -> n. "moved_bytes" are the bytes of the elements that one call reads or writes, each once.
+  // -> n. "moved_bytes" are the bytes of the elements that one call reads or writes, each once. A
+  // CPU's kernel has "math_functions", bit f if it calls TCC_MATH code f (kernel_abi.h), and
+  // "scratch_bytes", the most that one thread holds of TccRuntime::alloc, INT64_MAX if unbounded.
   std::vector<std::pair<std::string, int64_t>> statistics = {};
   // The facts that are not whole numbers, in the same order: "waves" -> 1.5.
   std::vector<std::pair<std::string, double>> ratios = {};

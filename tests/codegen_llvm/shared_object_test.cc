@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include <algorithm>
+#include <map>
 
 #include "tests/codegen_llvm/kernel_rig.h"
 
@@ -147,6 +148,50 @@ TEST_CASE("statistics give each kernel's size of code", "[codegen_llvm]") {
   auto code_bytes = [&](size_t i) { return compiled->kernels[i].statistics[0].second; };
   CHECK(code_bytes(0) > 100);
   CHECK(code_bytes(1) > code_bytes(0));
+}
+
+// What the statistics say of the only kernel, by name.
+std::map<std::string, int64_t> StatisticsOf(const Function& fn) {
+  auto compiled = MakeLlvmBackend(NativeTarget())->Compile({{fn}}, {});
+  REQUIRE(compiled.ok());
+  const auto& statistics = compiled->kernels[0].statistics;
+  CHECK(std::ranges::is_sorted(statistics));
+  return {statistics.begin(), statistics.end()};
+}
+
+TEST_CASE("statistics give the scratch memory that one thread holds at once", "[codegen_llvm]") {
+  auto workspace = [](const std::string& name, const Expr& elements, const Stmt& body) {
+    return MakeStmt<Allocate>(FlatBuffer(name, kFloat32, elements), body);
+  };
+  Buffer y = FlatBuffer("Y", kFloat32, 10);
+  Stmt nothing = StoreTo(y, 0, Const(kFloat32, 1));
+  auto scratch = [&](const Stmt& body, std::vector<Var> vars = {}) {
+    return StatisticsOf(LoweredFunction("f", {y}, body, std::move(vars))).at("scratch_bytes");
+  };
+  CHECK(scratch(workspace("small", 1000, nothing)) == 0);  // on the stack
+  CHECK(scratch(workspace("a", 2001, nothing)) == 8064);   // rounded up to 64
+  // One after another they take the larger one's, one in another both.
+  Stmt in_turn = SeqOf({workspace("a", 2000, nothing), workspace("b", 3000, nothing)});
+  CHECK(scratch(in_turn) == 12032);
+  CHECK(scratch(workspace("a", 2000, workspace("b", 3000, nothing))) == 8000 + 12032);
+  // The calling thread takes part in a parallel loop.
+  Var i = LoopVar("i");
+  Stmt loop =
+      Loop(i, 10, workspace("b", 3000, StoreTo(y, i, Const(kFloat32, 1))), ForKind::kParallel);
+  CHECK(scratch(workspace("a", 2000, loop)) == 8000 + 12032);
+  // A size that depends on a shape takes what the shape's bounds allow.
+  Var n = ShapeVar("n", 1, 100);
+  CHECK(scratch(workspace("a", Expr(n) * Expr(100), nothing), {n}) == 40000);
+}
+
+TEST_CASE("statistics give the functions that a kernel calls in the runtime", "[codegen_llvm]") {
+  auto functions = [](ScalarOp op, DType dtype) {
+    return StatisticsOf(Busy("f", op, dtype)).at("math_functions");
+  };
+  CHECK(functions(ScalarOp::kExp, kFloat32) == 0);
+  CHECK(functions(ScalarOp::kExp, kFloat64) == 1 << TCC_MATH_EXP);
+  CHECK(functions(ScalarOp::kTan, kFloat32) == 1 << TCC_MATH_TAN);
+  CHECK(functions(ScalarOp::kSin, kFloat32) == 1 << TCC_MATH_SIN);  // of large angles
 }
 
 TEST_CASE("an object for 512-bit targets uses 512-bit registers and one for v3 does not",
