@@ -36,6 +36,7 @@ Action DeclareDb(CommandLine& line);
 Action DeclareDevices(CommandLine& line);
 Action DeclareDoctor(CommandLine& line);
 Action DeclareDump(CommandLine& line);
+Action DeclareExport(CommandLine& line);
 Action DeclareInspect(CommandLine& line);
 Action DeclareOnnxTest(CommandLine& line);
 Action DeclareOps(CommandLine& line);

@@ -15,6 +15,7 @@ constexpr Command kCommands[] = {
     {"check",   "Compare a model with the reference",                DeclareCheck},
     {"bench",   "Measure a compiled model",                          DeclareBench},
     {"inspect", "Say what is in a model or in a compiled model",     DeclareInspect},
+    {"export",  "Write a compiled model as C sources",               DeclareExport},
     {"dump",    "Print a model at a stage of its compilation",       DeclareDump},
     {"onnx-test", "Run ONNX's own tests of models and operators",    DeclareOnnxTest},
     {"zoo",     "List or export the built-in networks",              DeclareZoo},

@@ -115,7 +115,7 @@ ROOMS = {
         "tuning": {"candidate", "measure", "database", "space", "model", "searchers"},
     },
     "cli": {".": set(), "bench": {"."}, "compile": {"."}, "cost_model": {"."}, "database": {"."},
-            "devices": {"."}, "help": {"."}, "report": {"."}},
+            "devices": {"."}, "export": {"."}, "help": {"."}, "report": {"."}},
     "bench": {
         "operator": set(),
         "cpu": {"operator"},
