@@ -81,7 +81,7 @@ llvm::Function* EmitBody(KernelState& outer, const For& loop, llvm::StructType* 
   KernelState state{
       .module = outer.module, .builder = b, .needs = outer.needs, .machine = outer.machine};
   state.function = function;
-  // The thread that runs the kernel takes part in the loop and holds what it held before.
+  // The thread that runs the kernel takes part in the loop and keeps its scratch memory.
   state.scratch_bytes = outer.scratch_bytes;
   state.runtime = member(kRuntime);
   state.failure = b.CreateStructGEP(closure_type, closure, kFailure);

@@ -150,7 +150,7 @@ TEST_CASE("statistics give each kernel's size of code", "[codegen_llvm]") {
   CHECK(code_bytes(1) > code_bytes(0));
 }
 
-// What the statistics say of the only kernel, by name.
+// Returns the statistics of the only kernel by their keys.
 std::map<std::string, int64_t> StatisticsOf(const Function& fn) {
   auto compiled = MakeLlvmBackend(NativeTarget())->Compile({{fn}}, {});
   REQUIRE(compiled.ok());
