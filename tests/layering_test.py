@@ -127,7 +127,6 @@ ROOMS = {
 # Parts: the paths (prefix or stem) that make them, and what they may include besides themselves:
 # parts and folders.
 PARTS = {
-    "tcc_fleet": ("search", ("search/fleet/",), {"ir", "schedule", "runtime", "search"}),
     "tcc_artefact": ("runtime", ("runtime/artefact/",), set()),
     # What the embedding library without a compiler is made of.
     "tcc_embed": ("api", ("api/tcc_", "api/convert.", "api/devices.", "api/module", "api/runtime_"),

@@ -10,8 +10,8 @@
 #include "support/target.h"
 
 // Tuners and workers on several machines that meet in a PostgreSQL database: a queue of candidates,
-// and a cache of their results (docs/fleet.md). Built without libpq, all functions but FleetSql
-// return Unavailable.
+// and a cache of their results (docs/fleet.md). Without libpq, all functions but FleetSql return
+// Unavailable.
 namespace tcc {
 
 struct FleetOptions {

@@ -1,6 +1,5 @@
 #include "search/fleet/fleet_connection.h"
 
-#include <libpq-fe.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -11,11 +10,17 @@
 #include <thread>
 
 #include "search/fleet/fleet_schema.h"
+#include "search/fleet/postgres_library.h"
 #include "support/stop.h"
 #include "support/stopwatch.h"
 
 namespace tcc {
 namespace {
+
+// FleetConnection::Open has opened it.
+const PostgresLibrary& Pq() {
+  return *OpenPostgres();
+}
 
 constexpr double kPatienceSeconds = 300;    // without a connection: servers are restarted in less
 constexpr double kLongestPauseSeconds = 5;  // between two tries
@@ -31,7 +36,7 @@ void Pause(double seconds, const std::stop_token& stop) {
 // Fails without showing the URL, where a malformed one may have its password anywhere.
 Status ExpectUrl(const std::string& url) {
   const std::unique_ptr<PQconninfoOption, void (*)(PQconninfoOption*)> parsed(
-      PQconninfoParse(url.c_str(), nullptr), PQconninfoFree);
+      Pq().parse_options(url.c_str(), nullptr), Pq().free_options);
   if (!parsed || (!url.starts_with("postgresql://") && !url.starts_with("postgres://"))) {
     return UsageError("--fleet: expected postgresql://USER@HOST:PORT/DATABASE");
   }
@@ -51,57 +56,59 @@ constexpr const char* kServerLeaves = "57P";
 constexpr const char* kRolledBack = "40";
 
 bool IsOf(const PGresult* result, const char* error_class) {
-  const char* state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+  const char* state = Pq().error_field(result, PG_DIAG_SQLSTATE);
   return state && std::string_view(state).starts_with(error_class);
 }
 
 }  // namespace
 
 int SqlRows::size() const {
-  return PQntuples(result_.get());
+  return Pq().rows(result_.get());
 }
 
 std::string SqlRows::Text(int row, int column) const {
-  return PQgetvalue(result_.get(), row, column);
+  return Pq().value(result_.get(), row, column);
 }
 
 int64_t SqlRows::Int(int row, int column) const {
-  return std::strtoll(PQgetvalue(result_.get(), row, column), nullptr, 10);
+  return std::strtoll(Pq().value(result_.get(), row, column), nullptr, 10);
 }
 
 // Independent of the locale, as strtod is not.
 double SqlRows::Real(int row, int column) const {
   double number = 0;
-  const char* text = PQgetvalue(result_.get(), row, column);
+  const char* text = Pq().value(result_.get(), row, column);
   std::from_chars(text, text + std::strlen(text), number);
   return number;
 }
 
 std::vector<uint8_t> SqlRows::Bytes(int row, int column) const {
   size_t size = 0;
-  const auto* text = reinterpret_cast<const unsigned char*>(PQgetvalue(result_.get(), row, column));
-  const std::unique_ptr<unsigned char, void (*)(void*)> bytes(PQunescapeBytea(text, &size),
-                                                              PQfreemem);
+  const auto* text = reinterpret_cast<const unsigned char*>(Pq().value(result_.get(), row, column));
+  const std::unique_ptr<unsigned char, void (*)(void*)> bytes(Pq().unescape(text, &size),
+                                                              Pq().free);
   return {bytes.get(), bytes.get() + size};
 }
 
 void FleetConnection::Close::operator()(pg_conn* connection) const {
-  PQfinish(connection);
+  Pq().finish(connection);
 }
 
 std::string FleetConnection::name() const {
-  return fmt::format("fleet '{}/{}'", PQhost(connection_.get()), PQdb(connection_.get()));
+  return fmt::format("fleet '{}/{}'", Pq().host(connection_.get()),
+                     Pq().database(connection_.get()));
 }
 
 // The server's words, in one line.
 Status FleetConnection::Refused() const {
-  std::string message = PQerrorMessage(connection_.get());
+  std::string message = Pq().error_message(connection_.get());
   while (message.ends_with('\n')) message.pop_back();
   std::ranges::replace(message, '\n', ' ');
   return Missing("{}: {}", name(), message);
 }
 
 StatusOr<std::unique_ptr<FleetConnection>> FleetConnection::Open(FleetOptions options) {
+  TCC_RETURN_IF_ERROR(OpenPostgres().status());
   TCC_RETURN_IF_ERROR(ExpectUrl(options.url));
   std::unique_ptr<FleetConnection> connection(new FleetConnection(std::move(options)));
   TCC_RETURN_IF_ERROR(connection->Connect());
@@ -116,9 +123,9 @@ Status FleetConnection::Connect() {
       "keepalives_idle", "keepalives_interval", "tcp_user_timeout", nullptr};
   const char* const values[] = {
       options_.url.c_str(), "tcc", "UTF8", "10", "60", "20", "100000", nullptr};
-  connection_.reset(PQconnectdbParams(kNames, values, /*expand_dbname=*/1));
-  if (PQstatus(connection_.get()) != CONNECTION_OK) return Refused();
-  PQsetNoticeProcessor(connection_.get(), [](void*, const char*) {}, nullptr);
+  connection_.reset(Pq().connect(kNames, values, /*expand_dbname=*/1));
+  if (Pq().status(connection_.get()) != CONNECTION_OK) return Refused();
+  Pq().on_notice(connection_.get(), [](void*, const char*) {}, nullptr);
   TCC_RETURN_IF_ERROR(Script("SET search_path TO tcc_fleet"));
   return channel_.empty() ? OkStatus() : Script("LISTEN " + channel_);
 }
@@ -139,8 +146,8 @@ Status FleetConnection::ConnectAgain() {
 }
 
 Status FleetConnection::Script(const std::string& sql) {
-  const std::shared_ptr<PGresult> result(PQexec(connection_.get(), sql.c_str()), PQclear);
-  const ExecStatusType status = PQresultStatus(result.get());
+  const std::shared_ptr<PGresult> result(Pq().execute(connection_.get(), sql.c_str()), Pq().clear);
+  const ExecStatusType status = Pq().result_status(result.get());
   return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK ? OkStatus() : Refused();
 }
 
@@ -170,13 +177,14 @@ StatusOr<SqlRows> FleetConnection::Run(const std::string& sql,
   }
   while (true) {
     const std::shared_ptr<PGresult> result(
-        PQexecParams(connection_.get(), sql.c_str(), static_cast<int>(parameters.size()), nullptr,
-                     values.data(), lengths.data(), formats.data(), /*resultFormat=*/0),
-        PQclear);
-    const ExecStatusType status = PQresultStatus(result.get());
+        Pq().execute_with(connection_.get(), sql.c_str(), static_cast<int>(parameters.size()),
+                          nullptr, values.data(), lengths.data(), formats.data(),
+                          /*resultFormat=*/0),
+        Pq().clear);
+    const ExecStatusType status = Pq().result_status(result.get());
     if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK) return SqlRows(result);
     const bool is_lost =
-        PQstatus(connection_.get()) != CONNECTION_OK || IsOf(result.get(), kServerLeaves);
+        Pq().status(connection_.get()) != CONNECTION_OK || IsOf(result.get(), kServerLeaves);
     if (!is_lost && !IsOf(result.get(), kRolledBack)) return Refused();
     if (is_lost) TCC_RETURN_IF_ERROR(ConnectAgain());
   }
@@ -189,16 +197,16 @@ Status FleetConnection::Listen(const std::string& channel) {
 
 // A connection that is lost ends the wait, and is made again by the next statement.
 void FleetConnection::Wait(double seconds) {
-  pollfd socket{.fd = PQsocket(connection_.get()), .events = POLLIN, .revents = 0};
+  pollfd socket{.fd = Pq().socket(connection_.get()), .events = POLLIN, .revents = 0};
   bool told = false;
-  while (PGnotify* notice = PQnotifies(connection_.get())) {
-    PQfreemem(notice);
+  while (PGnotify* notice = Pq().notification(connection_.get())) {
+    Pq().free(notice);
     told = true;
   }
   if (told || socket.fd < 0) return;
   poll(&socket, 1, static_cast<int>(seconds * 1e3));
-  PQconsumeInput(connection_.get());
-  while (PGnotify* notice = PQnotifies(connection_.get())) PQfreemem(notice);
+  Pq().consume_input(connection_.get());
+  while (PGnotify* notice = Pq().notification(connection_.get())) Pq().free(notice);
 }
 
 }  // namespace tcc

@@ -83,10 +83,4 @@ StatusOr<OpenedLibrary> OpenCudaLibrary(const CudaLibrary& library) {
   return NotFound(library);
 }
 
-StatusOr<void*> FindSymbol(const OpenedLibrary& library, const char* name,
-                           std::string_view expected) {
-  if (void* function = dlsym(library.handle, name)) return function;
-  return Missing("{} has no {}; expected {}", library.path, name, expected);
-}
-
 }  // namespace tcc

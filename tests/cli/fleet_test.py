@@ -38,12 +38,7 @@ DENIED = {
 class Fleet(CommandTest):
     @classmethod
     def setUpClass(cls):
-        probe = subprocess.run([cls.tcc, "worker", "--fleet", "postgresql://x?host=/nowhere"],
-                               capture_output=True, text=True, check=False)
         reason = postgres_server.missing()
-        if "this build has no fleet" in probe.stderr:
-            assert probe.returncode == 5, probe
-            reason = "this build has no fleet"
         if reason:
             print(f"fleet_test: skipped: {reason}", file=sys.stderr)
             raise unittest.SkipTest(f"no server to test with: {reason}")
