@@ -62,6 +62,10 @@ StatusOr<std::string> NameOf(const ExportCommand& command) {
   return name;
 }
 
+std::string PathIn(const std::string& folder, const ExportedFile& file) {
+  return fmt::format("{}/{}", folder, file.name);
+}
+
 bool IsMarked(const std::string& path) {
   std::ifstream file(path);
   std::string line;
@@ -73,9 +77,9 @@ bool IsMarked(const std::string& path) {
 Status CheckOrigin(const std::vector<ExportedFile>& files, const std::string& folder) {
   std::error_code ignored;
   for (const ExportedFile& file : files) {
-    std::string path = folder + "/" + file.name;
-    const std::string& marked = file.text.empty() ? files.front().name : file.name;
-    if (fs::exists(path, ignored) && !IsMarked(folder + "/" + marked)) {
+    std::string path = PathIn(folder, file);
+    const ExportedFile& marked = file.text.empty() ? files.front() : file;
+    if (fs::exists(path, ignored) && !IsMarked(PathIn(folder, marked))) {
       return UsageError("{} is there and was not written by tcc export; expected another folder",
                         path);
     }
@@ -91,7 +95,7 @@ Status WriteFiles(const std::vector<ExportedFile>& files, const std::string& fol
   TCC_RETURN_IF_ERROR(CheckOrigin(files, folder));
   for (const ExportedFile& file : files) {
     std::span<const uint8_t> content = file.text.empty() ? file.bytes : AsBytes(file.text);
-    TCC_RETURN_IF_ERROR(WriteFileAtomically(folder + "/" + file.name, {{content}}));
+    TCC_RETURN_IF_ERROR(WriteFileAtomically(PathIn(folder, file), {{content}}));
   }
   return OkStatus();
 }

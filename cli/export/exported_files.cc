@@ -61,7 +61,7 @@ int32_t @name@_run(const @name@_memory* memory, const void* const inputs[], void
 
 constexpr std::string_view kNoAmx = "#define @NAME@_NEEDS_AMX 0\n";
 constexpr std::string_view kNeedsAmx = R"(
-/* The kernels use AMX tiles. On Linux a process requests them once, before its first run:
+/* The kernels may use AMX tiles. On Linux a process requests them once, before its first run:
    syscall(SYS_arch_prctl, 0x1023, 18), which is ARCH_REQ_XCOMP_PERM of XFEATURE_XTILEDATA. */
 #define @NAME@_NEEDS_AMX 1
 )";

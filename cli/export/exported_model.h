@@ -45,6 +45,10 @@ std::vector<ExportedFile> ExportedFiles(const ExportedModel& model);
 
 // Returns the content of NAME.c: the plan as a C function.
 std::string PlanSource(const ExportedModel& model);
+// Returns the part of it that kernels call and are called by, and the statements that make it the
+// variable `runtime` of a run.
+std::string RuntimeSource(const ExportedModel& model);
+std::string RuntimeVariable(const ExportedModel& model);
 // Returns the content of main.c: a program that runs the model on zeros.
 std::string MainSource(const ExportedModel& model);
 
