@@ -29,7 +29,8 @@ Status CheckIsStaticOnCpu(const Artefact& artefact) {
         artefact.target);
   }
   const Metadata& metadata = artefact.metadata;
-  if (metadata.shape_variables.empty()) return OkStatus();
+  // Without shape variables there is nothing to compute from them either.
+  if (artefact.plan.fixed_variables() == 0) return OkStatus();
   return Unsupported(
       "the model has free dimensions ({}), and memory in C has fixed sizes; compile it with --dim "
       "NAME=SIZE",

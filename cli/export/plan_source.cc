@@ -110,8 +110,15 @@ std::string Binary(SizeOp op, const std::string& a, const std::string& b) {
       return fmt::format("least({}, {})", a, b);
     case SizeOp::kMax:
       return fmt::format("most({}, {})", a, b);
+    case SizeOp::kMod:
+      return fmt::format("({0} - floor_div({0}, {1}) * {1})", a, b);
+    case SizeOp::kLess:
+      return fmt::format("(int64_t)({} < {})", a, b);
+    case SizeOp::kEqual:
+      return fmt::format("(int64_t)({} == {})", a, b);
     case SizeOp::kConst:
     case SizeOp::kVar:
+    case SizeOp::kSelect:
       break;
   }
   __builtin_unreachable();
@@ -133,6 +140,12 @@ std::string CSize(const SizeExpr& size) {
     } else {
       Term b = std::move(stack.back());
       stack.pop_back();
+      if (step.op == SizeOp::kSelect) {
+        Term taken = std::move(stack.back());
+        stack.pop_back();
+        stack.back() = {fmt::format("({} ? {} : {})", stack.back().text, taken.text, b.text), true};
+        continue;
+      }
       Term& a = stack.back();
       // Counters are int64_t; of two constants one has to be.
       if (!a.varies && !b.varies) a.text = "(int64_t)" + a.text;
@@ -215,6 +228,12 @@ class BodyWriter {
     Line("}}");
   }
 
+  // No size is free, so that one body is taken by every run.
+  void operator()(const PlanSwitch& choice) {
+    auto taken = static_cast<size_t>(*choice.which.AsConstant());
+    for (const Instruction& instruction : choice.bodies[taken]) std::visit(*this, instruction.op);
+  }
+
   // Returns the declarations of the memory that the statements name.
   std::string Declarations() const {
     std::string text;
@@ -229,16 +248,12 @@ class BodyWriter {
   bool Calls(std::string_view function) const { return code_.find(function) != std::string::npos; }
 
   // Finds the buffers that are variables, since loops swap them.
-  void CollectSwaps(const std::vector<Instruction>& body) {
-    for (const Instruction& instruction : body) {
-      if (const auto* loop = std::get_if<PlanLoop>(&instruction.op)) {
-        for (const auto& [first, second] : loop->swaps) swapped_.insert({first, second});
-        CollectSwaps(loop->body);
-      } else if (const auto* branch = std::get_if<PlanIf>(&instruction.op)) {
-        CollectSwaps(branch->then_body);
-        CollectSwaps(branch->else_body);
-      }
-    }
+  void CollectSwaps() {
+    ForEachInstruction(plan_.body, [&](const Instruction& instruction) {
+      const auto* loop = std::get_if<PlanLoop>(&instruction.op);
+      if (loop == nullptr) return;
+      for (const auto& [first, second] : loop->swaps) swapped_.insert({first, second});
+    });
     if (!swapped_.empty()) memory_.insert(kArena);
   }
 
@@ -321,7 +336,7 @@ class BodyWriter {
 std::string PlanSource(const ExportedModel& model) {
   const Artefact& artefact = model.artefact;
   BodyWriter writer(model);
-  writer.CollectSwaps(artefact.plan.body);
+  writer.CollectSwaps();
   writer.Write(artefact.plan.body);
 
   std::string text(kHead);

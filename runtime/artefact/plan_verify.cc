@@ -98,6 +98,10 @@ class PlanVerifier {
 
   Status operator()(const PlanSwitch& choice) {
     TCC_RETURN_IF_ERROR(Annotate(CheckSizeExpr(choice.which, fixed_variables()), "plan: switch"));
+    std::optional<int64_t> which = choice.which.AsConstant();
+    if (which && (*which < 0 || static_cast<size_t>(*which) >= choice.bodies.size())) {
+      return InvalidInput("plan switches to body {}; there are {}", *which, choice.bodies.size());
+    }
     int depth = depth_ + 1;
     for (const std::vector<Instruction>& body : choice.bodies) {
       TCC_RETURN_IF_ERROR(CheckBody(body, depth));

@@ -192,6 +192,8 @@ TEST_CASE("loops and branches are checked", "[runtime][plan]") {
   auto choice = [](Plan& plan) -> PlanSwitch& { return std::get<PlanSwitch>(plan.body[4].op); };
   CHECK(refusal([&](Plan& plan) { choice(plan).which = SizeExpr::Variable(2); }) ==
         "plan: switch: size expression reads variable 2; there are 2");
+  CHECK(refusal([&](Plan& plan) { choice(plan).which = 2; }) ==
+        "plan switches to body 2; there are 2");
   CHECK(refusal([&](Plan& plan) { choice(plan).bodies[1] = {{PlanCopy{9, 3}}}; }) ==
         "plan uses buffer 9; there are 8");
 }
