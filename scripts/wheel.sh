@@ -33,7 +33,7 @@ if [ -z "$bundle" ]; then
 fi
 
 cp python/pyproject.toml python/wheel_tag.py python/README.md "$stage/"
-cp python/tcc/*.py python/tcc/py.typed "$stage/tcc/"
+(cd python && find tcc \( -name '*.py' -o -name py.typed \) -exec cp --parents -t "../$stage" {} +)
 cp "$bundle/LICENSE" "$bundle/NOTICE" "$bundle/THIRD_PARTY" "$stage/"
 cp "$bundle/bin/tcc" "$bundle/bin/tcc-worker" "$stage/tcc/bin/"
 cp -L "$bundle/lib/libtcc_runtime.so" "$stage/tcc/lib/"

@@ -68,6 +68,9 @@ class Wheel(unittest.TestCase):
         for name in ("tcc/bin/tcc", "tcc/bin/tcc-worker"):
             self.assertEqual(entries[name].external_attr >> 16 & 0o111, 0o111, name)
         self.assertIn("tcc/py.typed", entries)
+        modules = {str(path.relative_to(ROOT / "python"))
+                   for path in (ROOT / "python" / "tcc").rglob("*.py")}
+        self.assertLessEqual(modules, entries.keys())
         licences = {pathlib.PurePath(name).name for name in entries if "/licenses/" in name
                     and not name.endswith("/")}
         self.assertEqual(licences, {"LICENSE", "NOTICE", "THIRD_PARTY"})
