@@ -47,7 +47,7 @@ Json TensorRows(const std::vector<TensorInfo>& infos, const Metadata& metadata) 
 Json ArtefactSummary(const Artefact& artefact) {
   const Metadata& metadata = artefact.metadata;
   std::vector<size_t> calls(metadata.kernels.size());
-  // Those of loops and branches count once each.
+  // A call in a loop or branch counts once.
   ForEachInstruction(artefact.plan.body, [&](const Instruction& instruction) {
     if (const auto* call = std::get_if<PlanCall>(&instruction.op)) ++calls[call->kernel];
   });

@@ -75,6 +75,8 @@ def commands_of(text):
 def unknown_words(words, known):
     """The command if the program has no such, else those of its options that it does not know."""
     name = " ".join(words[:2]) if " ".join(words[:2]) in known else words[0]
+    if name in ("--help", "--help-man", "--help-markdown"):
+        return []
     if name not in known:
         return [name]
     options = (word.split("=")[0] for word in words if re.match(r"--?[a-z]", word) and " " not in word)

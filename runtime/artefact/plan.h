@@ -111,7 +111,7 @@ inline constexpr int kMaxPlanDepth = 64;
 // calls, copies, and switches between such bodies.
 bool IsStraight(const std::vector<Instruction>& body);
 
-// Calls `visit` with each instruction, those of loops, branches and switches after their owner.
+// Calls `visit` with each instruction; the bodies of a loop, branch or switch follow after it.
 void ForEachInstruction(const std::vector<Instruction>& body,
                         const std::function<void(const Instruction&)>& visit);
 
