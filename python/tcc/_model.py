@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Mapping
 from typing import Any, Protocol, Union
 
-from ._errors import BadInputError
+from ._errors import BadInputError, TccError
 from ._program import words_of
 
 
@@ -49,9 +49,12 @@ class Request:
     def __enter__(self) -> Request:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        if self._folder is not None:
-            self._folder.cleanup()
+    def __exit__(self, _: object, error: BaseException | None, *__: object) -> None:
+        if self._folder is None:
+            return
+        if isinstance(error, TccError):  # the folder means nothing to whoever reads it
+            error.args = (str(error).replace(self._folder.name + os.sep, ""),)
+        self._folder.cleanup()
 
     def temporary(self, name: str) -> str:
         """Returns a path in a folder that goes with the request."""

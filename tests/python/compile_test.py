@@ -137,6 +137,10 @@ class Failing(PackageTest):
         self.assertEqual(_program.with_keywords("--time-budget 7x: not --a b--c"),
                          "seconds 7x: not a b--c")
 
+    def test_a_model_without_a_file_has_a_name_without_a_folder(self):
+        with self.assertRaisesRegex(tcc.BadInputError, "^model.onnx"):
+            tcc.compile(b"no model")
+
     def test_every_option_of_the_command_line_is_a_keyword(self):
         left_out = {"compile": {"help", "progress"}, "tune": {"help", "progress", "emit", "mix",
                                                               "text"}}
