@@ -1,9 +1,4 @@
 # Libraries from the distribution; scripts/setup.sh installs them.
-option(TCC_LLVM "Generate code for CPUs (by LLVM)" ON)
-option(TCC_PORTABLE "Link everything but glibc statically, and strip" OFF)
-if(TCC_PORTABLE)
-  include(cmake/portable.cmake)
-endif()
 find_package(Threads REQUIRED)
 find_package(absl REQUIRED)
 find_package(fmt REQUIRED)
@@ -16,21 +11,12 @@ find_package(CLI11 REQUIRED)
 find_package(Eigen3 REQUIRED NO_MODULE)
 find_package(LibLZMA REQUIRED)
 find_package(zstd REQUIRED)
-set(tcc_zstd $<IF:$<BOOL:${TCC_PORTABLE}>,zstd::libzstd_static,zstd::libzstd_shared>)
 if(TCC_TESTS)
   find_package(Catch2 2 REQUIRED)
 endif()
 
-if(TCC_PORTABLE)
-  tcc_link_archives()
-endif()
-if(NOT TCC_LLVM)
-  return()
-endif()
-
 # LLVM compares major and minor; plain "19" would be refused by 19.1. LLD's package file pulls in the
-# same LLVM and exports liblldELF and liblldCommon.
-option(TCC_LLVM_SHARED "Link the shared libLLVM (fast) instead of its archives (need libpolly-19-dev)" ON)
+# same LLVM and exports liblldELF and liblldCommon, archives that name the shared LLVM.
 find_package(LLVM 19.1 REQUIRED CONFIG PATHS /usr/lib/llvm-19)
 find_package(LLD REQUIRED CONFIG PATHS ${LLVM_DIR}/../lld /usr/lib/llvm-19 NO_DEFAULT_PATH)
 
@@ -41,13 +27,4 @@ separate_arguments(tcc_llvm_definitions NATIVE_COMMAND "${LLVM_DEFINITIONS}")
 list(FILTER tcc_llvm_definitions EXCLUDE REGEX "__STDC_")
 target_compile_options(tcc_llvm INTERFACE ${tcc_llvm_definitions})
 target_include_directories(tcc_llvm SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS} ${LLD_INCLUDE_DIRS})
-target_link_libraries(tcc_llvm INTERFACE lldELF lldCommon)
-if(TCC_LLVM_SHARED)
-  target_link_libraries(tcc_llvm INTERFACE LLVM)
-else()
-  # LLD's exported targets name the shared LLVM; two copies of LLVM in one process would not work.
-  llvm_map_components_to_libnames(llvm_archives lto option debuginfodwarf orcjit passes ${LLVM_TARGETS_TO_BUILD})
-  set_property(TARGET lldCommon PROPERTY INTERFACE_LINK_LIBRARIES ${llvm_archives})
-  set_property(TARGET lldELF PROPERTY INTERFACE_LINK_LIBRARIES
-               lldCommon ZLIB::ZLIB zstd::libzstd_shared ${llvm_archives})
-endif()
+target_link_libraries(tcc_llvm INTERFACE lldELF lldCommon LLVM)

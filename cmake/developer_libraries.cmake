@@ -4,13 +4,10 @@ set(developer_headers ${CMAKE_INSTALL_INCLUDEDIR}/tcc-developer)
 set(developer_libraries tcc_support tcc_ir tcc_models tcc_graph tcc_schedule tcc_lower
     tcc_autodiff_features tcc_artefact tcc_runtime tcc_cuda_emulator tcc_codegen_cuda tcc_codegen_llvm tcc_search
     tcc_compiler tcc_api)
-if(TCC_LLVM)
-  list(APPEND developer_libraries tcc_llvm)
-endif()
 
 # tcc-developer::tcc_api has all of them, in this build as where it is installed.
 add_library(tcc-developer::tcc_api ALIAS tcc_api)
-install(TARGETS ${developer_libraries} EXPORT tcc_developer_targets COMPONENT tcc_developer
+install(TARGETS ${developer_libraries} tcc_llvm EXPORT tcc_developer_targets COMPONENT tcc_developer
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/tcc-developer
   INCLUDES DESTINATION ${developer_headers})
 foreach(folder support ir models graph schedule lower autodiff_features codegen_cuda codegen_llvm

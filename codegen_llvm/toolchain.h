@@ -5,8 +5,8 @@
 // The parts of the code generator, for reports.
 namespace tcc {
 
-// Returns false in builds without LLVM (TCC_LLVM=OFF), for machines that only run programs or
-// compile for GPUs.
+// Returns false in programs that were linked without LLVM (cmake/bundle.cmake), which only run
+// artefacts and compile for GPUs.
 bool HasLlvm();
 // Returns the version of the LLVM that is loaded, not of the headers: "19.1.7".
 std::string LlvmVersion();

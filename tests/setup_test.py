@@ -6,12 +6,14 @@ import os
 import pathlib
 import shutil
 import subprocess
+import tarfile
 import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 STAND_IN = '#!/bin/sh\necho "$(basename "$0") $*" >>"$CALLS"\n'
-REAL = ["bash", "sh", "env", "dirname", "basename", "grep", "cat", "sort", "head", "awk", "mkdir"]
+REAL = ["bash", "sh", "env", "dirname", "basename", "grep", "cat", "sort", "head", "awk", "mkdir",
+        "realpath", "rm", "tar", "gzip"]
 
 
 class Setup(unittest.TestCase):
@@ -79,6 +81,15 @@ class Setup(unittest.TestCase):
         self.assertIn("-DTCC_TESTS=OFF", configure.split())
         commands = [call.split()[1] for call in calls if call.startswith("tcc ")]
         self.assertEqual(commands, ["zoo", "compile", "run", "bench", "check"])
+
+    def test_the_quickstart_with_a_bundle_installs_and_builds_nothing(self):
+        self.stand_in("tensor-tcc-9.9/bin/tcc")
+        with tarfile.open(self.folder / "bundle.tar.gz", "w:gz") as archive:
+            archive.add(self.folder / "tensor-tcc-9.9", "tensor-tcc-9.9")
+        calls = self.run_script("quickstart.sh", "--bundle", self.folder / "bundle.tar.gz")
+        self.assertEqual([call.split()[:2] for call in calls],
+                         [["tcc", word] for word in ["zoo", "compile", "run", "bench", "check"]])
+        self.assertEqual(self.run_script("quickstart.sh", "--bundle", expect=2), [])
 
 
 if __name__ == "__main__":

@@ -3,11 +3,11 @@
 #        pack.sh --campaign [--candidates 2500] [--networks A,B,...] ...
 #
 # What a machine with a GPU needs, in one folder (default: build/device_pack) and one archive beside
-# it: programs of the preset portable, which is built here (--programs: another build's, as they
-# are), run.sh, and the machine code of all kernels that run.sh wants for the target
-# (precompile.sh). Says how large it is; fails if the archive has more than 64 MiB or a program more
-# than 30 MB. NVRTC is needed here (docs/building.md), a GPU is not; on the device the driver is
-# enough.
+# it: programs without LLVM, which need glibc alone and are linked here in build/release (--programs:
+# another build's, as they are), run.sh, and the machine code of all kernels that run.sh wants for
+# the target (precompile.sh). Says how large it is; fails if the archive has more than 64 MiB or a
+# program more than 30 MB. NVRTC is needed here (docs/building.md), a GPU is not; on the device the
+# driver is enough.
 #
 # --campaign packs campaign.sh instead, and batches of candidates (tcc tune --emit) of the networks
 # of `tcc zoo`, strict, of three of them in fp16 too. Each batch gets an equal share of --candidates,
@@ -42,10 +42,10 @@ else
 fi
 
 if [ -z "$programs" ]; then
-  programs=build/portable/bin
+  programs=build/release/portable
   mkdir -p build
-  cmake --preset portable >build/portable.configure.log 2>&1 || { cat build/portable.configure.log; exit 1; }
-  cmake --build --preset portable -- -j "${TCC_JOBS:-2}"
+  cmake --preset release >build/release.configure.log 2>&1 || { cat build/release.configure.log; exit 1; }
+  ninja -C build/release -j "${TCC_JOBS:-2}" $(printf '%s_portable ' $carried)
 fi
 rm -rf "$out" "$out.$suffix"
 mkdir -p "$out/bin" "$out/cache"

@@ -23,7 +23,7 @@
 # rows of the suite at hand are in NAME.rows.json.
 #
 # The programs (tcc, tcc-bench, tests) are those of --programs, else of bin/ beside this file (as
-# pack.sh lays it out), else of build/portable/bin. --quick only sees that all of it works;
+# pack.sh lays it out), else of build/release/portable. --quick only sees that all of it works;
 # --text is for the emulated driver (TCC_CUDA_DRIVER), which compute-sanitizer and CUPTI cannot
 # watch. COMPUTE_SANITIZER names another one than that of the path, the toolkit or Python's wheel.
 # Ends with 0 if all steps went well.

@@ -18,12 +18,12 @@ is_seconds() { [[ $1 =~ ^[0-9]+$ ]] || usage "'$1' is no number of seconds"; }
 find_programs() {
   if [ -z "$programs" ]; then
     programs=$here/bin
-    [ -x "$programs/tcc" ] || programs=$here/../../build/portable/bin
+    [ -x "$programs/tcc" ] || programs=$here/../../build/release/portable
   fi
   tcc=$programs/tcc bench=$programs/tcc-bench
   if [ ! -x "$tcc" ] || [ ! -x "$bench" ]; then
     echo "${0##*/}: no tcc and tcc-bench in $programs;" \
-      "build the preset portable or name --programs" >&2
+      "build tcc_portable and tcc-bench_portable or name --programs" >&2
     exit 5
   fi
 

@@ -177,7 +177,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("networks", nargs="+", metavar="NAME[=OUT.tcc]")
-    parser.add_argument("--tcc", default="build/portable/bin/tcc")
+    parser.add_argument("--tcc", default="build/release/portable/tcc")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--replays", type=int, default=50)
     parser.add_argument("--json", type=pathlib.Path)
