@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
-# usage: scripts/wheel.sh [--out DIR] [--bundle DIR]
+# usage: scripts/wheel.sh [--out DIR] [--build DIR | --bundle DIR]
 # Makes tcc-VERSION-py3-none-manylinux_2_35_x86_64.whl in DIR, by default dist: the Python package,
 # the programs and the library. They come from an unpacked bundle; without --bundle scripts/bundle.sh
-# makes one. auditwheel brings Abseil's libraries along, under names that no other package has, and
-# checks what the wheel asks of a machine. Fails above 40 MB.
+# makes one of --build, by default build/release. auditwheel brings Abseil's libraries along, under
+# names that no other package has, and checks what the wheel asks of a machine. Fails above 40 MB.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 most_bytes=40000000
 platform=manylinux_2_35_x86_64
 
-out=dist bundle=''
+out=dist build=build/release bundle=''
 while [ $# -gt 0 ]; do
   case $1 in
     --out) out=$2; shift ;;
+    --build) build=$2; shift ;;
     --bundle) bundle=$2; shift ;;
     *) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0" >&2; exit 2 ;;
   esac
@@ -28,7 +29,7 @@ stage=build/wheel
 rm -rf "$stage"
 mkdir -p "$stage/tcc/bin" "$stage/tcc/lib" "$out"
 if [ -z "$bundle" ]; then
-  scripts/bundle.sh --folder --out "$stage/bundle"
+  scripts/bundle.sh --folder --build "$build" --out "$stage/bundle" >"$stage/bundle.log"
   bundle=$(echo "$stage"/bundle/*/)
 fi
 
