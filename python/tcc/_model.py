@@ -40,6 +40,9 @@ class Request:
         for key in ("database", "cost_model"):
             if options.get(key) is not None:
                 self.files[key] = os.fspath(options[key])
+        if "database" in self.files:
+            # SQLite's log, which holds what a search that goes on has recorded.
+            self.files["log"] = self.files["database"] + "-wal"
         if options.get("schedule") is not None:
             self._add_schedules(os.fspath(options["schedule"]))
         # What begins with a dash would be an option.
