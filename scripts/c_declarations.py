@@ -18,6 +18,13 @@ DECLARATIONS = ROOT / "python" / "tcc" / "_declarations.py"
 
 NUMBERS = {"int32_t": "c_int32", "uint32_t": "c_uint32", "int64_t": "c_int64",
            "uint64_t": "c_uint64"}
+PREAMBLE = '''\
+"""What api/tcc_c.h declares, without the prefix; scripts/c_declarations.py writes it."""
+
+from ctypes import (CFUNCTYPE, Structure, c_char_p, c_int32, c_int64, c_uint32, c_uint64,
+                    c_void_p)
+from typing import Any
+'''
 CALLBACK = re.compile(r"void \(\*(\w+)\)\(void\* \w+\)")
 
 
@@ -75,14 +82,7 @@ class Header:
 
 
 def python_text(header):
-    lines = ['"""What api/tcc_c.h declares, without the prefix; scripts/c_declarations.py writes it."""',
-             "",
-             "from ctypes import (CFUNCTYPE, Structure, c_char_p, c_int32, c_int64, c_uint32, c_uint64,",
-             "                    c_void_p)",
-             "from typing import Any",
-             "",
-             f"ABI = {header.abi}",
-             ""]
+    lines = [*PREAMBLE.splitlines(), "", f"ABI = {header.abi}", ""]
     for group in header.constants:
         lines += [f"{name} = {value}" for name, value in group] + [""]
     for name, fields in header.structs:
@@ -102,9 +102,10 @@ def wrapped(text):
     for line in text.split("\n"):
         while len(line) > 100:
             end = line.rindex(", ", 0, 100) + 1
-            indent = " " * (line.index("[") + 1 if "[" in line[:end] else len(line) - len(line.lstrip()))
+            bracket = line.find("[", 0, end)
+            column = bracket + 1 if bracket >= 0 else len(line) - len(line.lstrip())
             lines.append(line[:end])
-            line = indent + line[end + 1:]
+            line = " " * column + line[end + 1:]
         lines.append(line)
     return "\n".join(lines)
 
@@ -117,8 +118,8 @@ def main():
     if not arguments.check:
         DECLARATIONS.write_text(text)
     elif DECLARATIONS.read_text() != text:
-        sys.exit(f"{DECLARATIONS.relative_to(ROOT)} is not what {HEADER.relative_to(ROOT)} declares; "
-                 "run scripts/c_declarations.py")
+        sys.exit(f"{DECLARATIONS.relative_to(ROOT)} is not what {HEADER.relative_to(ROOT)} "
+                 "declares; run scripts/c_declarations.py")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # usage: scripts/wheel.sh [--out DIR] [--build DIR | --bundle DIR]
 # Makes tcc-VERSION-py3-none-manylinux_2_35_x86_64.whl in DIR, by default dist: the Python package,
-# the programs and the library. They come from an unpacked bundle; without --bundle scripts/bundle.sh
-# makes one of --build, by default build/release. auditwheel brings Abseil's libraries along, under
-# names that no other package has, and checks what the wheel asks of a machine. Fails above 40 MB.
+# the programs and the library. They come from an unpacked bundle; scripts/bundle.sh makes one of
+# --build, by default build/release, where none is given. auditwheel brings Abseil's libraries along,
+# under names that no other package has, and checks what the wheel asks of a machine. Fails above
+# 40 MB.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 most_bytes=40000000

@@ -1,4 +1,4 @@
-"""Starts the program tcc: its progress is JSON, and so is its failure, which becomes an exception."""
+"""Starts the program tcc. Progress and failures come as JSON; a failure becomes an exception."""
 
 from __future__ import annotations
 

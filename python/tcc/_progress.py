@@ -1,4 +1,4 @@
-"""Progress of compiling and tuning: handed to a callable, or shown on a terminal or in a notebook."""
+"""Progress of compiling and tuning: for a callable, or shown on a terminal or in a notebook."""
 
 from __future__ import annotations
 

@@ -131,7 +131,8 @@ class Failing(PackageTest):
         self.assertNotIn("--", str(caught.exception))
         for option, keyword in (("--shape x=SIZExSIZE...", "shapes={'x': (SIZE, SIZE, ...)}"),
                                 ("--bind k=FILE.npy", "bind={'k': FILE.npy}"),
-                                ("--dim", "dims={...}"), ("--target x86-64-v3", "target='x86-64-v3'"),
+                                ("--dim", "dims={...}"),
+                                ("--target x86-64-v3", "target='x86-64-v3'"),
                                 ("--allow-symlinks", "allow_symlinks=True")):
             self.assertEqual(_program.keyword_text(option), keyword)
         self.assertEqual(_program.with_keywords("--time-budget 7x: not --a b--c"),

@@ -129,7 +129,8 @@ class Interrupts(PackageTest):
 
     def test_the_terminals_interrupt_does_not_reach_the_program_by_itself(self):
         session = self.folder / "session"
-        self.program(f'cut -d " " -f 6 /proc/$$/stat >{session}\nexec {BUILT["TCC_PROGRAM"]} "$@"\n')
+        self.program(f'cut -d " " -f 6 /proc/$$/stat >{session}\n'
+                     f'exec {BUILT["TCC_PROGRAM"]} "$@"\n')
         tcc.compile(product_model())
         self.assertNotEqual(int(session.read_text()), os.getsid(0))
 

@@ -51,7 +51,8 @@ class Terminal(io.StringIO):
 class Showing(PackageTest):
     HALF = {"stage": "tuning", "done": 31, "total": 60, "unit": "s", "seconds": 31.0,
             "trials": 120, "best": {"task": "conv_3", "gain": 1.42}}
-    TEXT = "tuning [################              ] 31 of 60 s, 120 trials, last gain 1.42x of conv_3"
+    TEXT = ("tuning [################              ] 31 of 60 s, 120 trials, "
+            "last gain 1.42x of conv_3")
 
     def shown(self, stream, *reports):
         with contextlib.redirect_stderr(stream), _progress.listening(True) as listen:
