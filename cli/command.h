@@ -34,6 +34,7 @@ Action DeclareCompletion(CommandLine& line);
 Action DeclareCostModel(CommandLine& line);
 Action DeclareDb(CommandLine& line);
 Action DeclareDevices(CommandLine& line);
+Action DeclareDiff(CommandLine& line);
 Action DeclareDoctor(CommandLine& line);
 Action DeclareDump(CommandLine& line);
 Action DeclareExport(CommandLine& line);

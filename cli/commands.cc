@@ -14,6 +14,7 @@ constexpr Command kCommands[] = {
     {"run",     "Run a compiled model",                              DeclareRun},
     {"check",   "Compare a model with the reference",                DeclareCheck},
     {"bench",   "Measure a compiled model",                          DeclareBench},
+    {"diff",    "Say what tells two compiled models apart, and where the slower one loses", DeclareDiff},
     {"inspect", "Say what is in a model or in a compiled model",     DeclareInspect},
     {"export",  "Write a compiled model as C sources",               DeclareExport},
     {"dump",    "Print a model at a stage of its compilation",       DeclareDump},

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <string>
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/kernel_facts.h"
 #include "cli/model_options.h"
 #include "cli/print_json.h"
 #include "cli/readable_units.h"
@@ -46,11 +46,7 @@ Json TensorRows(const std::vector<TensorInfo>& infos, const Metadata& metadata) 
 
 Json ArtefactSummary(const Artefact& artefact) {
   const Metadata& metadata = artefact.metadata;
-  std::vector<size_t> calls(metadata.kernels.size());
-  // A call in a loop or branch counts once.
-  ForEachInstruction(artefact.plan.body, [&](const Instruction& instruction) {
-    if (const auto* call = std::get_if<PlanCall>(&instruction.op)) ++calls[call->kernel];
-  });
+  std::vector<int64_t> calls = CallsOfKernels(artefact);
   Json kernels = Json::array();
   for (size_t i = 0; i < calls.size(); ++i) {
     const KernelInfo& kernel = metadata.kernels[i];
@@ -74,7 +70,7 @@ Json ArtefactSummary(const Artefact& artefact) {
                   {"outputs", TensorRows(metadata.outputs, metadata)},
                   {"weights_bytes", artefact.weights.bytes.size()},
                   {"kernels_bytes", artefact.kernels.bytes.size()},
-                  {"calls", std::accumulate(calls.begin(), calls.end(), size_t{0})},
+                  {"calls", CallsOf(artefact.plan).size()},
                   {"cpu_features", metadata.cpu_features},
                   {"properties", properties},
                   {"kernels", kernels}};

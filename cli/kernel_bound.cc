@@ -3,34 +3,11 @@
 #include <algorithm>
 #include <optional>
 #include <set>
-#include <string_view>
+
+#include "cli/kernel_facts.h"
 
 namespace tcc {
 namespace {
-
-struct Moved {
-  double bytes = 0;
-  int64_t calls = 0;
-};
-
-void AddCalls(const Plan& plan, std::vector<Moved>& moved) {
-  ForEachInstruction(plan.body, [&](const Instruction& instruction) {
-    const auto* call = std::get_if<PlanCall>(&instruction.op);
-    if (call == nullptr) return;
-    Moved& of_kernel = moved[call->kernel];
-    ++of_kernel.calls;
-    for (BufferId id : std::set<BufferId>(call->buffers.begin(), call->buffers.end())) {
-      of_kernel.bytes += static_cast<double>(plan.buffers[id].bytes.AsConstant().value_or(0));
-    }
-  });
-}
-
-std::optional<int64_t> StatisticOf(const KernelInfo& kernel, std::string_view key) {
-  for (const auto& [name, value] : kernel.statistics) {
-    if (name == key) return value;
-  }
-  return std::nullopt;
-}
 
 // Returns the name and the peak of the instructions that a kernel multiplies with.
 std::pair<std::string, double> ArithmeticOf(const KernelInfo& kernel, const DevicePeaks& peaks,
@@ -52,13 +29,19 @@ std::pair<std::string, double> ArithmeticOf(const KernelInfo& kernel, const Devi
 }  // namespace
 
 std::vector<double> BytesOfCalls(const Artefact& artefact) {
-  std::vector<Moved> moved(artefact.metadata.kernels.size());
-  AddCalls(artefact.plan, moved);
+  const Plan& plan = artefact.plan;
+  std::vector<double> whole(artefact.metadata.kernels.size());  // of all calls
+  for (const PlanCall* call : CallsOf(plan)) {
+    for (BufferId id : std::set<BufferId>(call->buffers.begin(), call->buffers.end())) {
+      whole[call->kernel] += static_cast<double>(plan.buffers[id].bytes.AsConstant().value_or(0));
+    }
+  }
+  std::vector<int64_t> calls = CallsOfKernels(artefact);
   std::vector<double> bytes;
-  for (size_t k = 0; k < moved.size(); ++k) {
-    double whole = moved[k].bytes / static_cast<double>(std::max<int64_t>(moved[k].calls, 1));
+  for (size_t k = 0; k < whole.size(); ++k) {
+    double mean = whole[k] / static_cast<double>(std::max<int64_t>(calls[k], 1));
     std::optional<int64_t> part = StatisticOf(artefact.metadata.kernels[k], "moved_bytes");
-    bytes.push_back(part ? std::min(whole, static_cast<double>(*part)) : whole);
+    bytes.push_back(part ? std::min(mean, static_cast<double>(*part)) : mean);
   }
   return bytes;
 }

@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "cli/kernel_facts.h"
+
 namespace tcc {
 namespace {
 
@@ -110,26 +112,10 @@ int64_t ArenaBytes(const PlanCall& call, const Plan& plan) {
   return covered;
 }
 
-// Notes for each kernel the bytes that its first call in the plan works on: its other calls have
-// buffers of equal sizes.
-void NoteArenaBytes(const std::vector<Instruction>& body, const Plan& plan,
-                    std::map<size_t, int64_t>& bytes) {
-  for (const Instruction& instruction : body) {
-    if (const auto* loop = std::get_if<PlanLoop>(&instruction.op)) {
-      NoteArenaBytes(loop->body, plan, bytes);
-    }
-    if (const auto* branch = std::get_if<PlanIf>(&instruction.op)) {
-      NoteArenaBytes(branch->then_body, plan, bytes);
-      NoteArenaBytes(branch->else_body, plan, bytes);
-    }
-    const auto* call = std::get_if<PlanCall>(&instruction.op);
-    if (call != nullptr) bytes.emplace(call->kernel, ArenaBytes(*call, plan));
-  }
-}
-
 void AddArenaCounter(const TracedRun& run, const Plan& plan, Json& events) {
+  // A kernel's calls have buffers of equal sizes: the first one in the plan stands for all.
   std::map<size_t, int64_t> bytes;
-  NoteArenaBytes(plan.body, plan, bytes);
+  for (const PlanCall* call : CallsOf(plan)) bytes.emplace(call->kernel, ArenaBytes(*call, plan));
   auto add = [&](double time, int64_t value) {
     Json event = Event("C", "arena bytes of the call", 0);
     event["ts"] = time;

@@ -19,6 +19,8 @@
 namespace tcc {
 namespace {
 
+constexpr char kCuptiTimer[] = "CUPTI";
+
 using Calls = std::vector<ProfiledCall>;
 using Clock = std::chrono::steady_clock;
 
@@ -151,6 +153,14 @@ DevicePeaks GpuPeaks(const CudaContext& context) {
   return peaks;
 }
 
+DevicePeaks PeaksOfDevice(const Module& module) {
+  const std::string& device = module.artefact().device;
+  if (device == "cpu") return CpuPeaks(*module.pool());
+  if (device != "cuda") return {};
+  auto program = std::static_pointer_cast<const CudaProgram>(module.kernels().module);
+  return GpuPeaks(*program->context());
+}
+
 // Returns the most launches of a call of a kernel. A launch whose grid is always empty does not
 // count.
 size_t MostLaunchesOf(const GpuKernel& kernel) {
@@ -252,23 +262,26 @@ StatusOr<TracedRun> TraceRun(Executor& executor, const std::function<Status()>& 
   return traced;
 }
 
-StatusOr<Profile> ProfileRuns(Executor& executor, const std::function<Status()>& run, int runs) {
+Status AddProfiledRuns(Executor& executor, const std::function<Status()>& run, int runs,
+                       Profile& profile) {
   const Module& module = executor.module();
-  Profile profile;
-  if (module.artefact().device != "cuda") {
-    profile.timer = "the CPU's clock";
-    if (module.artefact().device == "cpu") profile.peaks = CpuPeaks(*module.pool());
-    TCC_RETURN_IF_ERROR(RunWithHook(executor, run, runs, true, profile));
-    return profile;
+  const bool on_gpu = module.artefact().device == "cuda";
+  if (profile.timer.empty()) profile.timer = on_gpu ? kCuptiTimer : "the CPU's clock";
+  if (!on_gpu) return RunWithHook(executor, run, runs, true, profile);
+  if (profile.timer == kCuptiTimer) {
+    const size_t before = profile.runs.size();
+    Status recorded = RunWithCupti(module, run, runs, profile);
+    if (recorded.ok()) return recorded;
+    profile.runs.resize(before);
+    profile.timer = fmt::format("events, kernel by kernel ({})", Message(recorded));
   }
-  auto program = std::static_pointer_cast<const CudaProgram>(module.kernels().module);
-  profile.peaks = GpuPeaks(*program->context());
-  profile.timer = "CUPTI";
-  Status recorded = RunWithCupti(module, run, runs, profile);
-  if (recorded.ok()) return profile;
-  profile.runs.clear();
-  profile.timer = fmt::format("events, kernel by kernel ({})", Message(recorded));
-  TCC_RETURN_IF_ERROR(RunWithHook(executor, run, runs, false, profile));
+  return RunWithHook(executor, run, runs, false, profile);
+}
+
+StatusOr<Profile> ProfileRuns(Executor& executor, const std::function<Status()>& run, int runs) {
+  Profile profile;
+  profile.peaks = PeaksOfDevice(executor.module());
+  TCC_RETURN_IF_ERROR(AddProfiledRuns(executor, run, runs, profile));
   return profile;
 }
 

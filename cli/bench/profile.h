@@ -46,6 +46,9 @@ struct KernelTime {
 // model runs as usual; where it cannot, kernels are launched one by one between events. On a CPU
 // the calls are timed by the clock.
 StatusOr<Profile> ProfileRuns(Executor& executor, const std::function<Status()>& run, int runs);
+// Adds runs to a profile, timed in its way, or in the first that works if it has none.
+Status AddProfiledRuns(Executor& executor, const std::function<Status()>& run, int runs,
+                       Profile& profile);
 
 // Makes one more run, under a GPU's counters, for a profile that ProfileRuns has made. Times stay
 // as they are; where counters cannot be read, `profile` says why. Error: the run's.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "cli/kernel_facts.h"
 #include "cli/readable_units.h"
 
 namespace tcc {
@@ -13,13 +14,6 @@ namespace {
 // The most weights that fit a program whose code reaches all of its data with 32-bit distances, and
 // some room for the rest of the program.
 constexpr uint64_t kMaxLinkedWeights = (uint64_t{1} << 31) - (uint64_t{1} << 26);
-
-std::optional<int64_t> StatisticOf(const KernelInfo& kernel, std::string_view key) {
-  for (const auto& [name, value] : kernel.statistics) {
-    if (name == key) return value;
-  }
-  return std::nullopt;
-}
 
 Status CheckIsStaticOnCpu(const Artefact& artefact) {
   if (artefact.device != "cpu") {
