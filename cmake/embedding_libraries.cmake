@@ -31,15 +31,16 @@ function(tcc_embedding_library target output)
     CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib
     PUBLIC_HEADER "${arg_HEADERS}")
-  install(TARGETS ${target} EXPORT tcc_targets COMPONENT ${output}
-    PUBLIC_HEADER DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tcc
+  install(TARGETS ${target} EXPORT tcc_targets
+    LIBRARY COMPONENT ${output} NAMELINK_COMPONENT tcc_dev
+    PUBLIC_HEADER DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tcc COMPONENT tcc_dev
     INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-  tcc_pkg_config_file(${output} ${output})
+  tcc_pkg_config_file(${output})
 endfunction()
 
-function(tcc_pkg_config_file name component)
+function(tcc_pkg_config_file name)
   configure_file(${PROJECT_SOURCE_DIR}/cmake/${name}.pc.in ${CMAKE_BINARY_DIR}/${name}.pc @ONLY)
-  install(FILES ${CMAKE_BINARY_DIR}/${name}.pc COMPONENT ${component}
+  install(FILES ${CMAKE_BINARY_DIR}/${name}.pc COMPONENT tcc_dev
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endfunction()
 
@@ -61,14 +62,15 @@ tcc_embedding_library(tcc_shared tcc
   SOURCES ${compiler_sources}
   HEADERS ${api}/tcc.h ${api}/tcc_c.h ${api}/tcc_runtime.h ${api}/tcc_status.h
   LINKS tcc_api)
-tcc_pkg_config_file(tcc-c tcc_runtime)
+tcc_pkg_config_file(tcc-c)
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/tcc)
-install(EXPORT tcc_targets NAMESPACE tcc:: DESTINATION ${package_folder} FILE tccTargets.cmake)
+install(EXPORT tcc_targets NAMESPACE tcc:: COMPONENT tcc_dev DESTINATION ${package_folder}
+  FILE tccTargets.cmake)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/tccConfig.cmake.in
   ${CMAKE_BINARY_DIR}/tccConfig.cmake INSTALL_DESTINATION ${package_folder})
 # As the libraries' SOVERSION: before 1.0 another minor version does not do.
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/tccConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/tccConfig.cmake ${CMAKE_BINARY_DIR}/tccConfigVersion.cmake
-  DESTINATION ${package_folder})
+  COMPONENT tcc_dev DESTINATION ${package_folder})
