@@ -102,6 +102,7 @@ StatusOr<CompileRequest> MakeRequest(const CompileOptions& options,
                               int64_t total) { reporter.Report(stage, done, total); },
       .stop = options.cancellation};
   compile.numeric = numeric;
+  compile.notes = options.notes;
   compile.schedules = std::move(schedules);
   compile.warn = warn;
   if (!options.database.empty()) {

@@ -14,6 +14,7 @@
 #include "cli/text_table.h"
 #include "compiler/compile_graph.h"
 #include "compiler/kernels.h"
+#include "compiler/notes.h"
 #include "graph/passes/graph_pipeline.h"
 #include "graph/passes/symbolic_shapes.h"
 #include "graph/variants/alias_parts.h"
@@ -33,6 +34,7 @@ constexpr const char* kGpuStatistics[] = {
 
 struct InspectCommand {
   ModelOptions file;
+  std::string kernel;
   bool json = false;
 };
 
@@ -70,7 +72,7 @@ Json ArtefactSummary(const Artefact& artefact) {
                   {"outputs", TensorRows(metadata.outputs, metadata)},
                   {"weights_bytes", artefact.weights.bytes.size()},
                   {"kernels_bytes", artefact.kernels.bytes.size()},
-                  {"calls", CallsOf(artefact.plan).size()},
+                  {"calls", CallsIn(artefact.plan.body).size()},
                   {"cpu_features", metadata.cpu_features},
                   {"properties", properties},
                   {"kernels", kernels}};
@@ -288,7 +290,38 @@ void PrintInspection(const Json& summary) {
   }
 }
 
+// Prints how a kernel of an artefact came to its schedule, and the schedule.
+Status InspectKernel(const InspectCommand& command) {
+  if (!IsArtefact(command.file.path)) {
+    return UsageError(
+        "--kernel: expected a compiled model; tcc dump --stage scheduled shows what a "
+        "model would get");
+  }
+  TCC_ASSIGN_OR_RETURN(Artefact artefact, ReadArtefact(command.file.path));
+  TCC_ASSIGN_OR_RETURN(Notes notes, NotesOf(artefact));
+  auto kernel = std::ranges::find(notes.kernels, command.kernel, &KernelNotes::name);
+  if (kernel == notes.kernels.end()) {
+    return UsageError("--kernel: there is no '{}'; tcc inspect {} lists the kernels",
+                      command.kernel, command.file.path);
+  }
+  const KernelInfo& info = artefact.metadata.kernels[kernel - notes.kernels.begin()];
+  Json summary = {{"name", kernel->name},       {"nodes", info.nodes},
+                  {"sketch", kernel->sketch},   {"choice", kernel->choice},
+                  {"variant", kernel->variant}, {"tuned", kernel->tuned},
+                  {"record", nullptr},          {"schedule", kernel->schedule}};
+  if (kernel->tuned) summary["record"] = kernel->record;
+  if (command.json) {
+    fmt::print("{}\n", summary.dump(2));
+    return OkStatus();
+  }
+  summary.erase("schedule");
+  PrintInspection(summary);
+  fmt::print("schedule\n{}", kernel->schedule);
+  return OkStatus();
+}
+
 Status RunInspect(const InspectCommand& command) {
+  if (!command.kernel.empty()) return InspectKernel(command);
   Inspection found;
   if (IsArtefact(command.file.path)) {
     TCC_ASSIGN_OR_RETURN(Artefact artefact, ReadArtefact(command.file.path));
@@ -310,6 +343,9 @@ Action DeclareInspect(CommandLine& line) {
   auto command = std::make_shared<InspectCommand>();
   AddModelOptions(line, command->file);
   line.Find("model").Description("ONNX model or compiled model").TypeName("FILE");
+  line.AddOption("--kernel", command->kernel,
+                 "Show the schedule of this kernel of a compiled model, and where it comes from")
+      .TypeName("NAME");
   line.AddFlag("--json", command->json, "Print JSON");
   return [command] { return RunInspect(*command); };
 }

@@ -31,7 +31,7 @@ std::pair<std::string, double> ArithmeticOf(const KernelInfo& kernel, const Devi
 std::vector<double> BytesOfCalls(const Artefact& artefact) {
   const Plan& plan = artefact.plan;
   std::vector<double> whole(artefact.metadata.kernels.size());  // of all calls
-  for (const PlanCall* call : CallsOf(plan)) {
+  for (const PlanCall* call : CallsIn(plan.body)) {
     for (BufferId id : std::set<BufferId>(call->buffers.begin(), call->buffers.end())) {
       whole[call->kernel] += static_cast<double>(plan.buffers[id].bytes.AsConstant().value_or(0));
     }

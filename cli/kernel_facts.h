@@ -9,10 +9,7 @@
 
 namespace tcc {
 
-// Returns the calls of a plan in their order, each call in a loop or branch once.
-std::vector<const PlanCall*> CallsOf(const Plan& plan);
-
-// Returns how many of them call each kernel.
+// Returns how many calls of the plan there are of each kernel, one in a loop or branch once.
 std::vector<int64_t> CallsOfKernels(const Artefact& artefact);
 
 // Returns the statistic of a kernel under a key, "code_bytes".

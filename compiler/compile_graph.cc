@@ -9,6 +9,7 @@
 #include "compiler/execution_plan.h"
 #include "compiler/kernels.h"
 #include "compiler/memory_need.h"
+#include "compiler/notes.h"
 #include "compiler/prepare_weights.h"
 #include "graph/passes/fractional_resizes.h"
 #include "graph/passes/graph_pipeline.h"
@@ -49,7 +50,14 @@ StatusOr<Artefact> CompileGraph(Graph graph, const CompileOptions& options) {
   TCC_RETURN_IF_ERROR(ExpectBoundInputs(graph));
   std::vector<std::string> output_names = OutputNames(graph);
   std::vector<std::vector<Expr>> declared = DeclaredShapes(graph);
-  TCC_RETURN_IF_ERROR(RunGraphPasses(graph, options.target.kind, options.stop));
+  Notes notes;
+  if (options.notes) notes.before = DescribeImported(graph);
+  int64_t nodes = CountNodes(graph);
+  auto note_pass = [&](const GraphPass& pass, const Graph& after) {
+    int64_t before = std::exchange(nodes, CountNodes(after));
+    notes.passes.push_back({std::string(pass.name), before, nodes});
+  };
+  TCC_RETURN_IF_ERROR(RunGraphPasses(graph, options.target.kind, options.stop, note_pass));
   if (options.warn) {
     for (const std::string& line : ContradictedShapes(graph, output_names, declared)) {
       options.warn(line);
@@ -84,6 +92,10 @@ StatusOr<Artefact> CompileGraph(Graph graph, const CompileOptions& options) {
   artefact.plan = std::move(plan.plan);
   TCC_ASSIGN_OR_RETURN(artefact.metadata, DescribeModel(graph, output_names, kernels, code,
                                                         options.target, options.numeric));
+  if (options.notes) {
+    DescribeCompilation(graph, kernels, plan, notes);
+    artefact.notes = OwnBytes(NotesBytes(notes));
+  }
   return artefact;
 }
 

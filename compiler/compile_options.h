@@ -35,6 +35,7 @@ struct CompileOptions {
   bool winograd = true;                // whether convolutions may go by Winograd's transforms
   GpuCode gpu_code = GpuCode::kCubin;  // for CUDA targets; text is for the emulator
   TunedSchedules tuned = {};           // by workload, for kernels not in `schedules`
+  bool notes = true;                   // whether the artefact gets notes (compiler/notes.h)
 };
 
 }  // namespace tcc

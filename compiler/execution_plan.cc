@@ -17,8 +17,12 @@ namespace {
 // its buffer of the enclosing graph.
 struct Scope {
   Scope(const Graph& of_graph, const std::vector<Subgraph>& of_subgraphs,
-        const AliasedParts& of_parts = {})
-      : graph(of_graph), subgraphs(of_subgraphs), parts(of_parts), root(of_graph.values.size()) {
+        const AliasedParts& of_parts = {}, std::vector<BodyPlace> is_within = {})
+      : graph(of_graph),
+        subgraphs(of_subgraphs),
+        parts(of_parts),
+        within(std::move(is_within)),
+        root(of_graph.values.size()) {
     for (size_t v = 0; v < root.size(); ++v) root[v] = static_cast<ValueId>(v);
     for (const Subgraph& subgraph : subgraphs) {
       const Node& node = graph.nodes[subgraph.nodes[0]];
@@ -44,12 +48,26 @@ struct Scope {
 
   const Graph& graph;
   const std::vector<Subgraph>& subgraphs;
-  const AliasedParts parts;   // values that lie inside another value
+  const AliasedParts parts;  // values that lie inside another value
+  const std::vector<BodyPlace> within;
   std::vector<ValueId> root;  // by value: the value whose bytes it aliases
   // The values that can be written directly to a given buffer: as a whole, or slice by slice.
   std::set<ValueId> written, stacked;
   std::map<ValueId, BufferId> buffers;  // by root
 };
+
+// Returns a body's place, from the graph of the model on.
+std::vector<BodyPlace> PlaceOfBody(const Scope& around, const Subgraph& owner, size_t body) {
+  std::vector<BodyPlace> place = around.within;
+  place.push_back({static_cast<size_t>(owner.nodes[0]), body});
+  return place;
+}
+
+// Returns whether the kernel writes all of its outputs. A Concat's operands may be in their places.
+bool WritesAll(const Subgraph& subgraph) {
+  return std::ranges::none_of(subgraph.inputs,
+                              [&](ValueId id) { return subgraph.done_elsewhere.contains(id); });
+}
 
 // A builder that assigns a graph's values to the buffers of a plan. One arena serves all bodies: a
 // buffer is live from the first instruction that touches it to the last, counted through all bodies
@@ -78,6 +96,10 @@ class PlanBuilder {
     result_.weights = placed.weights;
     result_.prepared = std::move(placed.prepared);
     result_.activation_bytes = placed.activation_bytes;
+    for (const PlanBuffers::Lifetime& value : placed.lifetimes) {
+      result_.arena.push_back({names_.at(value.buffer), value.offset, value.live.bytes,
+                               value.live.first, value.live.last});
+    }
     return std::move(result_);
   }
 
@@ -100,6 +122,12 @@ class PlanBuilder {
   void Emit(Instruction instruction) {
     body_->push_back(std::move(instruction));
     buffers_.Advance();
+  }
+
+  BufferId AddArena(const std::string& value, int64_t bytes) {
+    BufferId buffer = buffers_.Add(BufferKind::kArena, 0, bytes);
+    names_[buffer] = value;
+    return buffer;
   }
 
   void EmitCopy(BufferId from, BufferId to) {
@@ -135,7 +163,7 @@ class PlanBuilder {
     auto found = scope.buffers.find(id);
     if (found == scope.buffers.end()) {
       TCC_ASSIGN_OR_RETURN(int64_t bytes, BytesOf(scope.graph, id));
-      found = scope.buffers.emplace(id, buffers_.Add(BufferKind::kArena, 0, bytes)).first;
+      found = scope.buffers.emplace(id, AddArena(scope.graph.value(id).name, bytes)).first;
     }
     buffers_.Touch(found->second);
     return found->second;
@@ -161,7 +189,7 @@ class PlanBuilder {
         case SubgraphKind::kPart:
           break;
         case SubgraphKind::kKernel:
-          TCC_RETURN_IF_ERROR(AddCall(scope));
+          TCC_RETURN_IF_ERROR(AddCall(scope, subgraph));
           break;
         case SubgraphKind::kIf:
           TCC_RETURN_IF_ERROR(AddIf(scope, subgraph));
@@ -175,16 +203,21 @@ class PlanBuilder {
     return OkStatus();
   }
 
-  Status AddCall(Scope& scope) {
-    const Task& task = kernels_.tasks[next_task_];
+  Status AddCall(Scope& scope, const Subgraph& subgraph) {
+    const size_t number = next_task_++;
+    const Task& task = kernels_.tasks[number];
     PlanCall call;
-    call.kernel = static_cast<uint32_t>(kernels_.kernel_of_task[next_task_]);
-    ++next_task_;
+    call.kernel = static_cast<uint32_t>(kernels_.kernel_of_task[number]);
     const KernelStages& kernel = kernels_.kernels[call.kernel];
     for (const KernelOperand& operand : kernel.operands) {
       TCC_ASSIGN_OR_RETURN(BufferId buffer, BufferOf(scope, task, kernel, operand));
       call.buffers.push_back(buffer);
     }
+    result_.calls.push_back({.kernel = call.kernel,
+                             .task = number,
+                             .step = buffers_.now(),
+                             .within = scope.within,
+                             .writes_all = WritesAll(subgraph)});
     Emit({std::move(call)});
     return OkStatus();
   }
@@ -233,7 +266,7 @@ class PlanBuilder {
       TCC_ASSIGN_OR_RETURN(places.back(), Place(scope, id));
     }
     for (size_t b = 0; b < node.bodies.size(); ++b) {
-      Scope body(node.bodies[b], subgraph.bodies[b]);
+      Scope body(node.bodies[b], subgraph.bodies[b], {}, PlaceOfBody(scope, subgraph, b));
       for (size_t i = 1; i < node.inputs.size(); ++i) {
         body.buffers[body.graph.inputs[i - 1]] = Use(scope, node.inputs[i]);
       }
@@ -256,7 +289,7 @@ class PlanBuilder {
           scope_(scope),
           node_(scope.graph.nodes[subgraph.nodes[0]]),
           parts_(PartsOf(node_)),
-          body_(node_.bodies[0], subgraph.bodies[0]) {}
+          body_(node_.bodies[0], subgraph.bodies[0], {}, PlaceOfBody(scope, subgraph, 0)) {}
 
     Status Build() {
       TCC_RETURN_IF_ERROR(PlaceTripCount());
@@ -306,8 +339,9 @@ class PlanBuilder {
     Status PlaceCarried() {
       for (size_t k = 0; k < parts_.carried; ++k) {
         TCC_ASSIGN_OR_RETURN(int64_t bytes, BytesOf(scope_.graph, node_.inputs[2 + k]));
-        BufferId current = plan_.buffers_.Add(BufferKind::kArena, 0, bytes);
-        BufferId next = plan_.buffers_.Add(BufferKind::kArena, 0, bytes);
+        const std::string& name = body_.graph.value(body_.graph.inputs[2 + k]).name;
+        BufferId current = plan_.AddArena(name, bytes);
+        BufferId next = plan_.AddArena(name, bytes);
         loop_.swaps.emplace_back(current, next);
         plan_.buffers_.Pair(current, next);
         plan_.EmitCopy(plan_.Use(scope_, node_.inputs[2 + k]), current);
@@ -325,7 +359,7 @@ class PlanBuilder {
       const Tensor* known = body_.graph.ConstantOf(after);
       bool stays = known != nullptr && known->bytes[0] != 0;
       if (stays && node_.inputs[1] == kNoValue) return;
-      loop_.condition = plan_.buffers_.Add(BufferKind::kArena, 0, 1);
+      loop_.condition = plan_.AddArena(body_.graph.value(after).name, 1);
       BufferId before;
       if (node_.inputs[1] != kNoValue) {
         before = plan_.Use(scope_, node_.inputs[1]);
@@ -343,7 +377,7 @@ class PlanBuilder {
         // A slice has a fixed place, which does not follow a swap.
         if (plan_.buffers_.IsSwapped(whole)) {
           TCC_ASSIGN_OR_RETURN(int64_t bytes, BytesOf(scope_.graph, node_.inputs[at]));
-          BufferId fixed = plan_.buffers_.Add(BufferKind::kArena, 0, bytes);
+          BufferId fixed = plan_.AddArena(Operand(at).name, bytes);
           plan_.EmitCopy(whole, fixed);
           whole = fixed;
         }
@@ -352,7 +386,8 @@ class PlanBuilder {
         BufferId& operand = body_.buffers[body_.graph.inputs[at]];
         operand = slice;
         if (WritingTo(Operand(at)) == Writing::kInPlace) continue;
-        operand = plan_.buffers_.Add(BufferKind::kArena, 0, SliceBytes(Operand(at)));
+        operand =
+            plan_.AddArena(body_.graph.value(body_.graph.inputs[at]).name, SliceBytes(Operand(at)));
         copied_slices_.push_back({slice, operand});
       }
       for (size_t i = 0; i < parts_.scan_outputs; ++i) {
@@ -411,6 +446,7 @@ class PlanBuilder {
   int64_t alignment_;
   ExecutionPlan result_;
   PlanBuffers buffers_;
+  std::map<BufferId, std::string> names_;  // of the values in arena buffers
   std::vector<Instruction>* body_ = &result_.plan.body;
   size_t next_task_ = 0;
   uint32_t depth_ = 0;  // enclosing loops

@@ -6,9 +6,38 @@
 
 namespace tcc {
 
+// A body of a node of the graph around it.
+struct BodyPlace {
+  size_t node = 0;
+  size_t body = 0;
+
+  friend bool operator==(const BodyPlace&, const BodyPlace&) = default;
+};
+
+// A Call of the plan. Steps count instructions; a body's come before the instruction that owns it.
+struct PlannedCall {
+  uint32_t kernel = 0;
+  size_t task = 0;
+  int64_t step = 0;
+  std::vector<BodyPlace> within;  // from the outside in; empty for the graph itself
+  // Whether the call writes all of its outputs; if not, other calls have written the rest before.
+  bool writes_all = true;
+};
+
+// A value in the arena.
+struct ArenaValue {
+  std::string name;
+  int64_t offset = 0, bytes = 0;
+  int64_t first = 0, last = 0;  // the steps between which it is live
+
+  friend bool operator==(const ArenaValue&, const ArenaValue&) = default;
+};
+
 // The part of an artefact that runs a graph: the plan, and the constants that its kernels read.
 struct ExecutionPlan {
   Plan plan;
+  std::vector<PlannedCall> calls;  // in the order of the plan, a body's at its instruction
+  std::vector<ArenaValue> arena;
   SharedBytes weights;
   std::vector<PreparedWeight> prepared;  // parts of `weights`, zero until computed
   int64_t activation_bytes = 0;          // the sum of all arena buffers, without reuse

@@ -122,7 +122,10 @@ void PlanBuffers::PlaceArena(Placed& placed) {
     placed.activation_bytes += live_[id].bytes;
   }
   MemoryPlan memory = PlanMemory(live);
-  for (size_t i = 0; i < arena.size(); ++i) buffers_[arena[i]].offset = memory.offsets[i];
+  for (size_t i = 0; i < arena.size(); ++i) {
+    buffers_[arena[i]].offset = memory.offsets[i];
+    placed.lifetimes.push_back({arena[i], memory.offsets[i], live[i]});
+  }
   placed.arena_bytes = memory.arena_bytes;
 }
 

@@ -51,9 +51,17 @@ class PlanBuffers {
   // older buffer that the loop touches.
   void KeepThroughLoop(int64_t begin);
 
+  // An arena buffer with memory of its own, and when it is live.
+  struct Lifetime {
+    BufferId buffer = 0;
+    int64_t offset = 0;
+    LiveBuffer live;
+  };
+
   // Assigns every buffer its place and returns buffers, arena size and weights.
   struct Placed {
     std::vector<PlanBuffer> buffers;
+    std::vector<Lifetime> lifetimes;  // by buffer
     int64_t arena_bytes = 0;
     int64_t activation_bytes = 0;  // of all arena buffers, without reuse
     SharedBytes weights;

@@ -36,9 +36,7 @@ void AddWorkloads(const KernelSet& set, TunableNetwork& network) {
 void FindConsumers(TunableNetwork& network) {
   network.consumers.resize(network.workloads.size());
   std::map<BufferId, size_t> maker;  // task
-  ForEachInstruction(network.skeleton.plan.body, [&](const Instruction& instruction) {
-    const auto* call = std::get_if<PlanCall>(&instruction.op);
-    if (call == nullptr) return;
+  for (const PlanCall* call : CallsIn(network.skeleton.plan.body)) {
     size_t task = network.task_of_kernel[call->kernel];
     size_t inputs = network.workloads[task].inputs;
     for (size_t i = 0; i < call->buffers.size(); ++i) {
@@ -46,7 +44,7 @@ void FindConsumers(TunableNetwork& network) {
       if (i < inputs && made != maker.end()) network.consumers[made->second].insert(task);
     }
     for (size_t i = inputs; i < call->buffers.size(); ++i) maker[call->buffers[i]] = task;
-  });
+  }
 }
 
 // Makes every kernel take all parameters unchanged, since candidates prepare constants themselves.

@@ -32,6 +32,7 @@ struct CompileCommand {
   bool output_given = false;
   std::string schedule;
   std::string numeric;
+  std::string notes = "full";
   bool no_winograd = false;
   ProgressOptions progress;
   int threads = 0;
@@ -133,6 +134,7 @@ Status RunCompile(const CompileCommand& command) {
       .target = target, .threads = ThreadCount(command.threads), .progress = progress.hook()};
   options.numeric = numeric;
   options.winograd = !command.no_winograd;
+  options.notes = command.notes == "full";
   options.warn = warn;
   options.note = [&](const std::string& message) { progress.TellDetail(message); };
   if (!command.schedule.empty()) {
@@ -167,6 +169,11 @@ Action DeclareCompile(CommandLine& line) {
       .TypeName("DIR");
   AddNumericOption(line, command->numeric);
   AddWinogradOption(line, command->no_winograd);
+  line.AddOption("--notes", command->notes,
+                 "Whether the compiled model keeps how it was made, for inspect --kernel")
+      .TypeName("full|none")
+      .OneOf({"full", "none"})
+      .ShowDefault();
   AddTuningOptions(line, command->tuning);
   AddThreadsOption(line, command->threads);
   AddProgressOptions(line, command->progress);

@@ -2,7 +2,6 @@
 
 #include <fmt/ranges.h>
 #include <lzma.h>
-#include <zstd.h>
 
 #include <map>
 #include <memory>
@@ -10,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/packed_text.h"
 #include "ir/analysis/canonical.h"
 #include "ir/analysis/canonical_names.h"
 #include "ir/text/parser.h"
@@ -51,31 +51,12 @@ StatusOr<std::string> UnpackXz(std::span<const uint8_t> packed, const std::strin
   return InvalidInput("{}: expected a whole xz file; it is damaged or cut off", path);
 }
 
-StatusOr<std::string> UnpackZstd(std::span<const uint8_t> packed, const std::string& path) {
-  std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context(ZSTD_createDCtx(), ZSTD_freeDCtx);
-  std::string text;
-  std::vector<char> piece(kPiece);
-  ZSTD_inBuffer in{packed.data(), packed.size(), 0};
-  size_t left = 1;  // 0 at the end of a frame
-  while (in.pos < in.size || left != 0) {
-    ZSTD_outBuffer out{piece.data(), piece.size(), 0};
-    size_t before = in.pos;
-    left = ZSTD_decompressStream(context.get(), &out, &in);
-    bool stuck = in.pos == before && out.pos == 0;
-    if (ZSTD_isError(left) || (stuck && left != 0)) {
-      return InvalidInput("{}: expected a whole zstd file; it is damaged or cut off", path);
-    }
-    text.append(piece.begin(), piece.begin() + static_cast<ptrdiff_t>(out.pos));
-  }
-  return text;
-}
-
 // Reads the text of a file and unpacks it if its name ends in .xz or .zst. Error: the file cannot
 // be read, or is damaged or cut off.
 StatusOr<std::string> ReadCompressedText(const std::string& path) {
   TCC_ASSIGN_OR_RETURN(SharedBytes file, MapFile(path));
   if (path.ends_with(".xz")) return UnpackXz(file.bytes, path);
-  if (path.ends_with(".zst")) return UnpackZstd(file.bytes, path);
+  if (path.ends_with(".zst")) return UnpackText(file.bytes, path);
   return std::string(file.bytes.begin(), file.bytes.end());
 }
 

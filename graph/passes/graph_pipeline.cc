@@ -56,11 +56,13 @@ Status RunPass(const GraphPass& pass, Graph& graph) {
 
 }  // namespace
 
-Status RunGraphPasses(Graph& graph, TargetKind target, const std::stop_token& stop) {
+Status RunGraphPasses(Graph& graph, TargetKind target, const std::stop_token& stop,
+                      const PassHook& ended) {
   for (const GraphPass& pass : GraphPasses()) {
     if (pass.targets == PassTargets::kCpu && target != TargetKind::kCpu) continue;
     TCC_RETURN_IF_ERROR(StopIfRequested(stop));
     TCC_RETURN_IF_ERROR(RunPass(pass, graph));
+    if (ended) ended(pass, graph);
   }
   return OkStatus();
 }

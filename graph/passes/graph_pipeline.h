@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <span>
 #include <stop_token>
 #include <string_view>
@@ -28,8 +29,10 @@ std::span<const GraphPass> GraphPasses();
 
 // Turns an imported graph into the form that FuseGraph expects: shapes everywhere, known values
 // folded, layouts assigned, operators chosen for the kind of target. Fails with the first pass's
-// error, and with Cancelled if a stop is requested between two passes.
+// error, and with Cancelled if a stop is requested between two passes. `ended` is called after each
+// pass.
+using PassHook = std::function<void(const GraphPass& pass, const Graph& graph)>;
 Status RunGraphPasses(Graph& graph, TargetKind target = TargetKind::kReference,
-                      const std::stop_token& stop = {});
+                      const std::stop_token& stop = {}, const PassHook& ended = {});
 
 }  // namespace tcc

@@ -35,6 +35,9 @@ struct Artefact {
   SharedBytes weights;         // addressed by the plan's kWeight buffers
   Plan plan;
   Metadata metadata;
+  // The compiler's record of how it made the artefact (compiler/notes.h), empty if it was told to
+  // leave it out. The runtime checks the section's hash and reads no more of it.
+  SharedBytes notes;
 };
 
 // Checks that metadata and plan are well formed and fit each other and the weights (plan.h).
@@ -46,7 +49,8 @@ std::vector<uint8_t> ArtefactBytes(const Artefact& artefact);
 // VerifyArtefact refuses.
 Status WriteArtefact(const Artefact& artefact, const std::string& path);
 
-// Reads an artefact. Maps the file; kernels and weights are views of the mapping and keep it alive.
+// Reads an artefact. Maps the file; kernels, weights and notes are views of the mapping and keep it
+// alive.
 // Refuses foreign or damaged files, other versions, and a plan or metadata that does not verify.
 StatusOr<Artefact> ReadArtefact(const std::string& path);
 // Returns whether the file begins like an artefact.

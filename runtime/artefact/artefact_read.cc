@@ -130,6 +130,7 @@ StatusOr<Artefact> Parse(const SharedBytes& file) {
   if (end != file.bytes.size()) return InvalidInput("file has bytes after its last section");
   artefact.kernels = {file.owner, sections[0]};
   artefact.weights = {file.owner, sections[3]};
+  artefact.notes = {file.owner, sections[4]};
   TCC_ASSIGN_OR_RETURN(artefact.plan, ParsePlan(sections[1]));
   TCC_ASSIGN_OR_RETURN(artefact.metadata, ParseMetadata(sections[2]));
   TCC_RETURN_IF_ERROR(VerifyArtefact(artefact));

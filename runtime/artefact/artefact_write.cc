@@ -47,7 +47,7 @@ void LayOut(const Artefact& artefact, Layout& layout) {
   layout.plan = PlanBytes(artefact.plan);
   layout.metadata = MetadataBytes(artefact.metadata);
   const Piece sections[] = {artefact.kernels.bytes, layout.plan, layout.metadata,
-                            artefact.weights.bytes};
+                            artefact.weights.bytes, artefact.notes.bytes};
   Rows rows;
   uint64_t end = HeaderBytes(artefact, rows, 0).size();  // its size does not depend on the rows
   layout.pieces.push_back({});

@@ -20,6 +20,11 @@
 // the inputs' shapes, metadata.h). Then come the plan's lets, each of which is a formula over the
 // variables before it. Then come `counters` loop counters, each of which has a value only in the
 // body of the loop that names it. A static model has constants throughout.
+//
+// The encoding begins with a set of bits, one for each part that a plan may have beyond those
+// below. No part has a bit today. A reader refuses a plan with a bit that it does not know, so that
+// a version of the format can gain parts: older files stay readable, newer ones are refused by
+// name.
 namespace tcc {
 
 using BufferId = uint32_t;
@@ -110,6 +115,8 @@ inline constexpr int kMaxPlanDepth = 64;
 // Returns whether the instructions do the same work whatever the values are, at the same shapes:
 // calls, copies, and switches between such bodies.
 bool IsStraight(const std::vector<Instruction>& body);
+// Returns all calls in order; the calls of a body come at the place of its instruction.
+std::vector<const PlanCall*> CallsIn(const std::vector<Instruction>& body);
 
 // Calls `visit` with each instruction; the bodies of a loop, branch or switch follow after it.
 void ForEachInstruction(const std::vector<Instruction>& body,

@@ -11,6 +11,9 @@ constexpr size_t kMinBufferBytes = 5 + 2 * kMinExprBytes;
 constexpr size_t kMinBodyBytes = 4;
 constexpr size_t kMinInstructionBytes = 9;
 
+// The bits of the parts that this runtime knows (plan.h).
+constexpr uint32_t kKnownParts = 0;
+
 // Stands for "no buffer".
 constexpr BufferId kNone = 0xffffffff;
 
@@ -165,6 +168,7 @@ PlanBuffer ReadBuffer(ByteReader& reader) {
 
 std::vector<uint8_t> PlanBytes(const Plan& plan) {
   ByteWriter writer;
+  writer.U32(kKnownParts);
   writer.U32(plan.shape_variables);
   writer.Count(plan.lets.size());
   for (const SizeExpr& let : plan.lets) Write(writer, let);
@@ -188,6 +192,11 @@ std::vector<uint8_t> PlanBytes(const Plan& plan) {
 
 StatusOr<Plan> ParsePlan(std::span<const uint8_t> bytes) {
   ByteReader reader(bytes, "plan section");
+  uint32_t parts = reader.U32();
+  if ((parts & ~kKnownParts) != 0) {
+    return InvalidInput("plan has parts {:#x}, this runtime knows {:#x}; it needs a newer runtime",
+                        parts, kKnownParts);
+  }
   Plan plan;
   plan.shape_variables = reader.U32();
   size_t lets = reader.Count(kMinExprBytes);

@@ -279,6 +279,14 @@ void ForEachInstruction(const std::vector<Instruction>& body,
   }
 }
 
+std::vector<const PlanCall*> CallsIn(const std::vector<Instruction>& body) {
+  std::vector<const PlanCall*> calls;
+  ForEachInstruction(body, [&](const Instruction& instruction) {
+    if (const auto* call = std::get_if<PlanCall>(&instruction.op)) calls.push_back(call);
+  });
+  return calls;
+}
+
 Status VerifyPlan(const Plan& plan, const Metadata& metadata, int64_t weights_bytes) {
   return PlanVerifier(plan, metadata, weights_bytes).Verify();
 }

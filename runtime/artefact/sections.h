@@ -15,10 +15,18 @@ namespace tcc {
 inline constexpr uint64_t kSectionAlignment = 64;
 
 // The sections in the order in which they lie in the file; the numbers are the format's.
-enum class SectionKind : uint32_t { kKernels = 1, kPlan = 2, kMetadata = 3, kWeights = 4 };
+enum class SectionKind : uint32_t {
+  kKernels = 1,
+  kPlan = 2,
+  kMetadata = 3,
+  kWeights = 4,
+  kNotes = 5
+};
 inline constexpr SectionKind kSections[] = {SectionKind::kKernels, SectionKind::kPlan,
-                                            SectionKind::kMetadata, SectionKind::kWeights};
-inline constexpr std::string_view kSectionNames[] = {"kernels", "plan", "metadata", "weights"};
+                                            SectionKind::kMetadata, SectionKind::kWeights,
+                                            SectionKind::kNotes};
+inline constexpr std::string_view kSectionNames[] = {"kernels", "plan", "metadata", "weights",
+                                                     "notes"};
 
 struct SectionRow {
   uint32_t kind = 0;

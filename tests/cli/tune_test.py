@@ -57,6 +57,20 @@ class Tune(CommandTest):
         self.assertRegex(self.error, "[1-9][0-9]* of [0-9]+ kernels as they were tuned")
         self.assertNotEqual(tuned, self.compile("2.tcc"))
         self.call("check", self.model, self.folder / "1.tcc")
+        self.assertLessEqual(self.records("1.tcc"), {key for key, in self.rows(
+            "SELECT key FROM workload")})
+        self.assertTrue(self.records("1.tcc"))
+        self.assertFalse(self.records("2.tcc"))
+
+    def records(self, artefact):
+        """The workloads whose measurements the kernels of an artefact come from, by its notes."""
+        path = self.folder / artefact
+        kernels = json.loads(self.call("inspect", path, "--json"))["kernels"]
+        notes = [json.loads(self.call("inspect", path, "--json", "--kernel", kernel["name"]))
+                 for kernel in kernels]
+        self.assertEqual([row["tuned"] for row in notes], [row["record"] is not None
+                                                           for row in notes])
+        return {row["record"] for row in notes if row["tuned"]}
 
     def test_the_same_database_gives_the_same_bytes_and_starts_no_worker(self):
         self.tune("--trials", "12")

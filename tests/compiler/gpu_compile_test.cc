@@ -61,9 +61,7 @@ Graph Inferred(const std::string& text) {
 // Where the buffers of kernels start, whatever the loop counters are.
 void CheckStarts(const Artefact& artefact, int& calls) {
   const Plan& plan = artefact.plan;
-  ForEachInstruction(plan.body, [&](const Instruction& instruction) {
-    const auto* call = std::get_if<PlanCall>(&instruction.op);
-    if (call == nullptr) return;
+  for (const PlanCall* call : CallsIn(plan.body)) {
     ++calls;
     for (BufferId id : call->buffers) {
       for (int64_t counter = 0; counter < 4; ++counter) {
@@ -71,7 +69,7 @@ void CheckStarts(const Artefact& artefact, int& calls) {
         CHECK(*Evaluate(plan.buffers[id].offset, variables) % 16 == 0);
       }
     }
-  });
+  }
 }
 
 int CheckStarts(const Artefact& artefact) {

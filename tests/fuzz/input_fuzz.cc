@@ -11,6 +11,7 @@
 #include "compiler/compile_graph.h"
 #include "compiler/devices/reference_device.h"
 #include "compiler/memory_need.h"
+#include "compiler/notes.h"
 #include "graph/passes/infer_shapes.h"
 #include "models/onnx/import_onnx.h"
 #include "runtime/executor/executor.h"
@@ -170,6 +171,7 @@ class InputFuzzer {
   // What is well formed is loaded where loading does not mean to trust the code in it.
   static Status TryArtefact(const std::string& bytes) {
     TCC_ASSIGN_OR_RETURN(Artefact artefact, ParseArtefact(OwnBytes({bytes.begin(), bytes.end()})));
+    TCC_RETURN_IF_ERROR(NotesOf(artefact).status());
     if (artefact.device != "reference") return OkStatus();
     LoadOptions load;
     load.threads = 1;

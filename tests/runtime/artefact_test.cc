@@ -38,7 +38,7 @@ std::string Refusal(std::vector<uint8_t> file) {
 constexpr size_t kVersionAt = 8, kSizeAt = 12;
 constexpr size_t kTableAt = 8 + 4 + 8 + (4 + 9) + (4 + 3) + 32 + 4;
 constexpr size_t kRowBytes = 52;
-constexpr size_t kHashAt = kTableAt + 4 * kRowBytes;
+constexpr size_t kHashAt = kTableAt + std::size(kSections) * kRowBytes;
 
 void Put64(std::vector<uint8_t>& file, size_t at, uint64_t value) {
   std::memcpy(file.data() + at, &value, sizeof(value));
@@ -75,6 +75,7 @@ TEST_CASE("an artefact survives the way through a file", "[runtime][artefact]") 
   CHECK(back->environment == sample.environment);
   CHECK(std::ranges::equal(back->kernels.bytes, sample.kernels.bytes));
   CHECK(std::ranges::equal(back->weights.bytes, sample.weights.bytes));
+  CHECK(std::ranges::equal(back->notes.bytes, sample.notes.bytes));
   CHECK(PlanBytes(back->plan) == PlanBytes(sample.plan));
   CHECK(MetadataBytes(back->metadata) == MetadataBytes(sample.metadata));
   CHECK(back->metadata.inputs[0].name == "x");
@@ -156,13 +157,14 @@ TEST_CASE("damage is named", "[runtime][artefact]") {
   CHECK(with(0, 'x') == "not a tcc artefact");
   CHECK(with(kVersionAt, 9) == "format version 9; this runtime reads version 4");
   CHECK(with(kTableAt, 7) == "header does not match its SHA-256");
-  CHECK(with(bytes.size() - 1, 0x7f) == "weights section does not match its SHA-256");
+  CHECK(with(kVersionAt, 3) == "format version 3; this runtime reads version 4");
+  CHECK(with(bytes.size() - 1, 0x7f) == "notes section does not match its SHA-256");
   CHECK(Refusal({}) == "not a tcc artefact but an empty file");
 }
 
 TEST_CASE("hostile section tables are refused", "[runtime][artefact]") {
   REQUIRE(ForgedRefusal([](auto&) {}) == "accepted");
-  for (size_t row = 0; row < 4; ++row) {
+  for (size_t row = 0; row < std::size(kSections); ++row) {
     INFO("row " << row);
     for (uint64_t value : {uint64_t{0}, uint64_t{64}, uint64_t{1} << 40, UINT64_MAX}) {
       CHECK(ForgedRefusal([&](auto& file) { Put64(file, OffsetAt(row), value); }) != "accepted");

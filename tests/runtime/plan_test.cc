@@ -229,6 +229,23 @@ TEST_CASE("nesting is bounded when a plan is read and when it is verified", "[ru
   CHECK_FALSE(Verify(artefact).ok());
 }
 
+TEST_CASE("a plan with parts that the runtime does not know is refused", "[runtime][plan]") {
+  std::vector<uint8_t> bytes = PlanBytes(SampleArtefact().plan);
+  bytes[0] = 5;
+  CHECK(Message(ParsePlan(bytes).status()) ==
+        "plan has parts 0x5, this runtime knows 0x0; it needs a newer runtime");
+}
+
+TEST_CASE("the calls of a plan come in the order in which a reader meets them", "[runtime][plan]") {
+  auto call = [](uint32_t kernel) { return Instruction{PlanCall{kernel, {}, {}}}; };
+  PlanLoop loop;
+  loop.body = {call(1), {PlanIf{0, {call(2)}, {call(3)}}}};
+  std::vector<uint32_t> kernels;
+  const std::vector<Instruction> body = {call(0), {std::move(loop)}, {PlanCopy{0, 1}}, call(4)};
+  for (const PlanCall* found : CallsIn(body)) kernels.push_back(found->kernel);
+  CHECK(kernels == std::vector<uint32_t>{0, 1, 2, 3, 4});
+}
+
 TEST_CASE("unknown instructions are refused with their place", "[runtime][plan]") {
   Plan plan = SampleArtefact().plan;
   plan.body = {{PlanCopy{2, 3}}};

@@ -14,6 +14,7 @@ inline Artefact SampleArtefact() {
   Tensor weight = MakeZeroTensor(kFloat32, {4});
   for (int i = 0; i < 4; ++i) SetElement(weight, i, i + 1);
   artefact.weights = PackWeights({&weight, 1}).bytes;
+  artefact.notes = OwnBytes({'n', 'o', 't', 'e'});
   artefact.metadata.model = "sample";
   artefact.metadata.inputs = {StaticTensor("x", kFloat32, {4})};
   artefact.metadata.outputs = {StaticTensor("y", kFloat32, {4})};

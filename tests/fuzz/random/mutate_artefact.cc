@@ -1,5 +1,7 @@
 #include "tests/fuzz/random/mutate_artefact.h"
 
+#include "compiler/notes.h"
+#include "compiler/packed_text.h"
 #include "runtime/artefact/artefact.h"
 #include "runtime/artefact/bytes.h"
 #include "runtime/artefact/sections.h"
@@ -17,6 +19,8 @@ std::string AsString(std::span<const uint8_t> bytes) {
   return {bytes.begin(), bytes.end()};
 }
 
+constexpr size_t kNotes = 4;  // the place of the section
+
 struct Sections {
   std::string bytes[std::size(kSections)];  // in the order of the file
 };
@@ -29,6 +33,7 @@ Sections SectionsOf(const Artefact& artefact) {
   sections.bytes[1] = AsString(plan);
   sections.bytes[2] = AsString(metadata);
   sections.bytes[3] = AsString(artefact.weights.bytes);
+  sections.bytes[kNotes] = AsString(artefact.notes.bytes);
   return sections;
 }
 
@@ -66,6 +71,13 @@ std::string Sealed(const Artefact& artefact, const Sections& sections) {
   return AsString(writer.Take());
 }
 
+// Spoils the document in most cases, else what zstd has made of it.
+std::string MutatedNotes(const std::string& section, Random& random) {
+  StatusOr<std::string> text = UnpackText(AsSpan(section), "notes", kMostNotesBytes);
+  if (!text.ok() || random.OneIn(4)) return MutatedBytes(section, section, random);
+  return AsString(PackText(MutatedBytes(*text, *text, random)));
+}
+
 }  // namespace
 
 std::string MutatedArtefact(const std::string& file, const std::string& donor, Random& random) {
@@ -73,8 +85,11 @@ std::string MutatedArtefact(const std::string& file, const std::string& donor, R
   if (!artefact.ok() || random.OneIn(4)) return MutatedBytes(file, donor, random);
   Sections sections = SectionsOf(*artefact);
   // The kernels of the reference are text; plan and metadata deserve the most.
-  std::string& section = sections.bytes[random.OneIn(4) ? 0 : 1 + random.Below(2)];
-  section = MutatedBytes(section, section, random);
+  constexpr size_t kSpoilt[] = {0, 1, 1, 2, 2, kNotes};
+  size_t spoilt = kSpoilt[random.Below(std::size(kSpoilt))];
+  std::string& section = sections.bytes[spoilt];
+  section =
+      spoilt == kNotes ? MutatedNotes(section, random) : MutatedBytes(section, section, random);
   return Sealed(*artefact, sections);
 }
 

@@ -1,0 +1,169 @@
+#include "compiler/notes.h"
+
+#include <algorithm>
+
+#include "ir/analysis/canonical.h"
+#include "support/check.h"
+
+namespace tcc {
+namespace {
+
+enum class Types : uint8_t { kKnown, kUnknown };
+
+std::string NameOf(const Graph& graph, ValueId id) {
+  return id == kNoValue ? "" : graph.value(id).name;
+}
+
+std::vector<std::string> NamesOf(const Graph& graph, const std::vector<ValueId>& ids) {
+  std::vector<std::string> names;
+  for (ValueId id : ids) names.push_back(NameOf(graph, id));
+  return names;
+}
+
+GraphNotes Describe(const Graph& graph, Types types) {
+  GraphNotes notes;
+  notes.inputs = NamesOf(graph, graph.inputs);
+  notes.outputs = NamesOf(graph, graph.outputs);
+  auto add_types = [&](const std::vector<ValueId>& ids) {
+    for (ValueId id : ids) {
+      if (id == kNoValue || types == Types::kUnknown) continue;
+      const Value& value = graph.value(id);
+      std::optional<std::vector<int64_t>> shape = StaticShape(value);
+      std::string dims = shape ? ShapeToString(*shape) : "?";
+      notes.types.emplace(value.name, fmt::format("{}[{}]", ToString(value.dtype), dims));
+    }
+  };
+  add_types(graph.inputs);
+  add_types(graph.outputs);
+  for (const Node& node : graph.nodes) {
+    NodeNotes& described = notes.nodes.emplace_back();
+    described.name = node.name;
+    described.op = ToString(node.op);
+    described.inputs = NamesOf(graph, node.inputs);
+    described.outputs = NamesOf(graph, node.outputs);
+    for (const Graph& body : node.bodies) described.bodies.push_back(Describe(body, types));
+    add_types(node.inputs);
+    add_types(node.outputs);
+  }
+  return notes;
+}
+
+const Graph& GraphAt(const Graph& graph, const std::vector<BodyPlace>& within) {
+  const Graph* at = &graph;
+  for (const BodyPlace& place : within) at = &at->nodes[place.node].bodies[place.body];
+  return *at;
+}
+
+KernelNotes DescribeKernel(const KernelStages& kernel) {
+  KernelNotes notes;
+  notes.name = kernel.symbol;
+  notes.sketch = kernel.sketch;
+  notes.choice = kernel.choice;
+  notes.variant = kernel.schedule.variant;
+  notes.tuned = kernel.tuned;
+  notes.schedule = Print(kernel.schedule);
+  if (kernel.tuned) notes.record = FunctionKey(kernel.variants[0]);
+  return notes;
+}
+
+CallNotes DescribeCall(const Graph& model, const KernelSet& kernels, const PlannedCall& call) {
+  const Task& task = kernels.tasks[call.task];
+  const Graph& graph = GraphAt(model, call.within);
+  CallNotes notes{.kernel = call.kernel,
+                  .step = call.step,
+                  .nodes = task.nodes,
+                  .within = call.within,
+                  .reads = {},
+                  .writes = {},
+                  .writes_all = call.writes_all};
+  const std::vector<KernelOperand>& operands = kernels.kernels[call.kernel].operands;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (operands[i].kind != KernelOperand::Kind::kParameter) continue;
+    const size_t index = operands[i].index;
+    const bool reads = index < task.inputs.size();
+    const ValueId id = reads ? task.inputs[index] : task.outputs[index - task.inputs.size()];
+    if (graph.ConstantOf(id)) continue;
+    OperandNotes operand{.operand = i, .value = graph.value(id).name, .shape = {}, .strides = {}};
+    for (const Expr& extent : task.variants[0].fn.params[index].shape) {
+      std::optional<int64_t> known = AsConstant(extent);
+      TCC_CHECK(known.has_value()) << "'" << operand.value << "' has a free dimension";
+      operand.shape.push_back(*known);
+    }
+    // Values of bodies are never parts.
+    auto part = call.within.empty() ? kernels.parts.find(id) : kernels.parts.end();
+    if (part != kernels.parts.end()) operand.strides = part->second.strides;
+    (reads ? notes.reads : notes.writes).push_back(std::move(operand));
+  }
+  return notes;
+}
+
+// Checks that the notes tell of the artefact's kernels and calls.
+Status CheckFit(const Notes& notes, const Artefact& artefact) {
+  const std::vector<KernelInfo>& kernels = artefact.metadata.kernels;
+  auto same_name = [](const KernelNotes& a, const KernelInfo& b) { return a.name == b.name; };
+  if (!std::ranges::equal(notes.kernels, kernels, same_name)) {
+    return InvalidInput("notes: their {} kernels are not the {} of the metadata",
+                        notes.kernels.size(), kernels.size());
+  }
+  std::vector<const PlanCall*> calls = CallsIn(artefact.plan.body);
+  if (notes.calls.size() != calls.size()) {
+    return InvalidInput("notes: they have {} calls; the plan has {}", notes.calls.size(),
+                        calls.size());
+  }
+  for (size_t i = 0; i < calls.size(); ++i) {
+    const CallNotes& call = notes.calls[i];
+    if (call.kernel != calls[i]->kernel) {
+      return InvalidInput("notes: call {} is of kernel {}; the plan calls {}", i, call.kernel,
+                          calls[i]->kernel);
+    }
+    for (const auto* operands : {&call.reads, &call.writes}) {
+      for (const OperandNotes& operand : *operands) {
+        bool fits = operand.operand < calls[i]->buffers.size() &&
+                    (operand.strides.empty() || operand.strides.size() == operand.shape.size());
+        if (!fits) return InvalidInput("notes: call {} has no operand for '{}'", i, operand.value);
+      }
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+GraphNotes DescribeImported(const Graph& graph) {
+  return Describe(graph, Types::kUnknown);
+}
+
+GraphNotes DescribeOptimized(const Graph& graph) {
+  return Describe(graph, Types::kKnown);
+}
+
+int64_t CountNodes(const Graph& graph) {
+  auto count = static_cast<int64_t>(graph.nodes.size());
+  for (const Node& node : graph.nodes) {
+    for (const Graph& body : node.bodies) count += CountNodes(body);
+  }
+  return count;
+}
+
+StatusOr<Notes> NotesOf(const Artefact& artefact) {
+  if (artefact.notes.bytes.empty()) {
+    return UsageError("the artefact has no notes; compile the model again, without --notes none");
+  }
+  TCC_ASSIGN_OR_RETURN(Notes notes, ReadNotes(artefact.notes.bytes));
+  TCC_RETURN_IF_ERROR(CheckFit(notes, artefact));
+  return notes;
+}
+
+void DescribeCompilation(const Graph& graph, const KernelSet& kernels, const ExecutionPlan& plan,
+                         Notes& notes) {
+  notes.after = DescribeOptimized(graph);
+  for (const KernelStages& kernel : kernels.kernels) {
+    notes.kernels.push_back(DescribeKernel(kernel));
+  }
+  for (const PlannedCall& call : plan.calls) {
+    notes.calls.push_back(DescribeCall(graph, kernels, call));
+  }
+  notes.arena = plan.arena;
+}
+
+}  // namespace tcc
