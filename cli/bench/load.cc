@@ -92,7 +92,7 @@ class Streams {
   }
 
   // Keeps the first failure, which ends all streams.
-  void Keep(Status status) {
+  void Keep(const Status& status) {
     if (status.ok()) return;
     std::lock_guard lock(failure_mutex_);
     failure_.Update(status);
@@ -126,7 +126,7 @@ class Streams {
     Status status = streams_[stream]();
     log.end = Clock::now();
     if (status.ok()) log.latencies_ms.push_back(Seconds(log.end - begin).count() * 1e3);
-    Keep(std::move(status));
+    Keep(status);
     return true;
   }
 

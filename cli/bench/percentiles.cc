@@ -9,9 +9,9 @@ namespace {
 
 StatusOr<double> ParsePercentage(std::string_view text) {
   double value = 0;
-  const char* end = text.data() + text.size();
-  auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (error == std::errc() && rest == end && value > 0 && value < 100) return value;
+  auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  bool whole = error == std::errc() && rest == text.data() + text.size();
+  if (whole && value > 0 && value < 100) return value;
   return UsageError("--percentiles: expected percentages above 0 and below 100, got '{}'", text);
 }
 
