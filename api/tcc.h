@@ -60,8 +60,8 @@ struct CompileOptions {
   // A part of the name of the device in the database whose measurements count. "": this CPU; for a
   // GPU target the GPU with measurements of the most kernels.
   std::string device = {};
-  // Whether the artefact keeps notes of how it was made, for tcc inspect --kernel (docs/artefact.md);
-  // a run needs none.
+  // Whether the artefact keeps notes of how it was made, for tcc inspect --kernel and tcc check
+  // --layers (docs/artefact.md); a run needs none.
   bool notes = true;
   // The hooks are called from the compiler's threads, one at a time.
   std::function<void(const Progress&)> progress = {};

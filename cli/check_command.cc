@@ -3,12 +3,14 @@
 #include "cli/command.h"
 #include "cli/compile_now.h"
 #include "cli/feed.h"
+#include "cli/layer_report.h"
 #include "cli/model_options.h"
 #include "cli/numeric_option.h"
 #include "cli/progress.h"
 #include "cli/threads_option.h"
 #include "compiler/check/rounding_allowance.h"
 #include "compiler/devices/emulated_device.h"
+#include "graph/passes/graph_pipeline.h"
 #include "graph/passes/infer_shapes.h"
 #include "graph/variants/interpret_graph.h"
 #include "runtime/executor/executor.h"
@@ -22,6 +24,8 @@ struct CheckCommand {
   CompileNowOptions compile;
   FeedOptions feed;
   bool emulate = false;
+  bool layers = false;
+  bool json = false;
   ProgressOptions progress;
   int threads = 0;
 };
@@ -83,8 +87,31 @@ Status CompareWithReference(Answer answer, const Tolerance& tolerance,
   return CompareAndPrint(answer.outputs, expected, answer.metadata, tolerance, allowances);
 }
 
+// Compares each kernel's result with the interpreter, which runs the graph after the passes.
+Status CompareLayers(const Module& module, Graph graph, const Notes& notes,
+                     const std::vector<Tensor>& inputs, const CheckCommand& command,
+                     Progress& progress) {
+  TCC_ASSIGN_OR_RETURN(Target target, FindTarget(module.artefact().target));
+  TCC_RETURN_IF_ERROR(RunGraphPasses(graph, target.kind));
+  LayerOptions options;
+  options.tolerance = command.feed.tolerance;
+  options.threads = ThreadCount(command.threads);
+  options.progress = progress.hook();
+  TCC_ASSIGN_OR_RETURN(options.numeric, NumericModeOf(module.metadata()));
+  TCC_ASSIGN_OR_RETURN(std::vector<CheckedCall> calls,
+                       CheckLayers(module, graph, notes, inputs, options));
+  progress.Clear();
+  return ReportLayers(calls, notes, command.json ? LayerFormat::kJson : LayerFormat::kText);
+}
+
 Status RunCheck(const CheckCommand& command) {
   if (!command.artefact.empty()) TCC_RETURN_IF_ERROR(ExpectNone(command.compile));
+  if (command.json && !command.layers) {
+    return UsageError("--json: expected --layers, whose table it is");
+  }
+  if (command.layers && !command.feed.golden.empty()) {
+    return UsageError("--layers compares with the interpreter, --golden with files; expected one");
+  }
   Progress progress(command.progress);
   auto warn = [&](const std::string& message) { progress.Warn(message); };
   TCC_ASSIGN_OR_RETURN(Graph graph, ImportModel(command.model, warn));
@@ -95,6 +122,10 @@ Status RunCheck(const CheckCommand& command) {
                        Module::FromArtefact(std::move(runnable.artefact), runnable.load));
   const Metadata& metadata = module.metadata();
   TCC_ASSIGN_OR_RETURN(std::vector<Tensor> inputs, FeedOf(command.feed, metadata));
+  if (command.layers) {
+    TCC_ASSIGN_OR_RETURN(Notes notes, NotesOf(module.artefact()));
+    return CompareLayers(module, std::move(graph), notes, inputs, command, progress);
+  }
   progress.Begin("run");
   Executor executor(module);
   TCC_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, executor.Run(inputs));
@@ -127,6 +158,9 @@ Action DeclareCheck(CommandLine& line) {
   AddFeedOptions(line, command->feed);
   line.AddFlag("--emulate", command->emulate,
                "Run a GPU's kernels on the CPU, from the text that NVRTC would get");
+  line.AddFlag("--layers", command->layers,
+               "Compare what each kernel writes and name the first that is wrong");
+  line.AddFlag("--json", command->json, "Print the comparison of --layers as JSON");
   AddThreadsOption(line, command->threads);
   AddProgressOptions(line, command->progress);
   return [command] { return RunCheck(*command); };

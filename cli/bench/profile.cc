@@ -31,10 +31,10 @@ Status RunWithHook(Executor& executor, const std::function<Status()>& run, int r
   Calls calls;
   Stopwatch stopwatch;
   double end = 0;
-  executor.set_call_hook([&](size_t kernel, double seconds, std::span<const int64_t>) {
-    double begin = on_cpu ? (stopwatch.Seconds() - seconds) * 1e6 : end;
-    calls.push_back({kernel, begin, seconds * 1e6});
-    end = begin + seconds * 1e6;
+  executor.set_call_hook([&](const EndedCall& ended) {
+    double begin = on_cpu ? (stopwatch.Seconds() - ended.seconds) * 1e6 : end;
+    calls.push_back({ended.call.kernel, begin, ended.seconds * 1e6});
+    end = begin + ended.seconds * 1e6;
   });
   Status status;
   for (int i = 0; i < runs && status.ok(); ++i) {
@@ -251,9 +251,10 @@ StatusOr<TracedRun> TraceRun(Executor& executor, const std::function<Status()>& 
   pool.set_observer(
       [&](const ObservedRange& part) { parts[static_cast<size_t>(part.thread)].push_back(part); });
   const Clock::time_point start = Clock::now();
-  executor.set_call_hook([&](size_t kernel, double seconds, std::span<const int64_t>) {
-    double begin = Microseconds(Clock::now() - start) - seconds * 1e6;
-    AddCall(kernel, begin, seconds * 1e6, parts, start, traced);
+  executor.set_call_hook([&](const EndedCall& ended) {
+    double microseconds = ended.seconds * 1e6;
+    double begin = Microseconds(Clock::now() - start) - microseconds;
+    AddCall(ended.call.kernel, begin, microseconds, parts, start, traced);
   });
   Status status = run();
   executor.set_call_hook({});
@@ -299,8 +300,10 @@ Status CountKernels(Executor& executor, const std::function<Status()>& run, Prof
   }
   // With a hook, kernels are launched one by one.
   std::vector<size_t> launched;  // the kernel of each launch
-  executor.set_call_hook([&](size_t kernel, double, std::span<const int64_t> shape_args) {
-    launched.insert(launched.end(), LaunchesOf(program->kernels()[kernel], shape_args), kernel);
+  executor.set_call_hook([&](const EndedCall& ended) {
+    const size_t kernel = ended.call.kernel;
+    launched.insert(launched.end(),
+                    LaunchesOf(program->kernels()[kernel], ended.arguments.shape_args), kernel);
   });
   CudaScope scope(*program->context());
   Status ran = scope.status();

@@ -170,7 +170,8 @@ Action DeclareCompile(CommandLine& line) {
   AddNumericOption(line, command->numeric);
   AddWinogradOption(line, command->no_winograd);
   line.AddOption("--notes", command->notes,
-                 "Whether the compiled model keeps how it was made, for inspect --kernel")
+                 "Whether the compiled model keeps how it was made, for inspect --kernel and check "
+                 "--layers")
       .TypeName("full|none")
       .OneOf({"full", "none"})
       .ShowDefault();

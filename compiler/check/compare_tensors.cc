@@ -19,11 +19,12 @@ double AbsoluteError(double got, double expected) {
   return std::isnan(error) ? kInfinity : error;
 }
 
-bool Agree(double got, double expected, const Tolerance& tolerance, double allowed) {
+// Returns the error over what is allowed: the elements agree if it is at most 1.
+double ErrorInTolerances(double got, double expected, const Tolerance& tolerance, double allowed) {
   double error = AbsoluteError(got, expected);
-  if (error == 0) return true;
-  if (!std::isfinite(got) || !std::isfinite(expected)) return false;
-  return error <= tolerance.atol + tolerance.rtol * std::fabs(expected) + allowed;
+  if (error == 0) return 0;
+  if (!std::isfinite(got) || !std::isfinite(expected)) return kInfinity;
+  return error / (tolerance.atol + tolerance.rtol * std::fabs(expected) + allowed);
 }
 
 // Returns the standard deviation of the finite elements.
@@ -41,16 +42,6 @@ double Deviation(const Tensor& tensor, int64_t count) {
   return std::sqrt(std::max(0.0, squares / finite - mean * mean));
 }
 
-// Returns "2x7" for element 23 of a 3x8 tensor; "" for a scalar.
-std::string PositionText(int64_t index, const std::vector<int64_t>& shape) {
-  std::vector<int64_t> position(shape.size());
-  for (size_t d = shape.size(); d-- > 0;) {
-    position[d] = index % shape[d];
-    index /= shape[d];
-  }
-  return fmt::format("{}", fmt::join(position, ", "));
-}
-
 void Merge(const Comparison& one, Comparison& all) {
   if (all.different == 0 && one.different > 0) {
     all.first_different = one.first_different;
@@ -66,6 +57,15 @@ void Merge(const Comparison& one, Comparison& all) {
 
 }  // namespace
 
+std::string PositionText(int64_t index, const std::vector<int64_t>& shape) {
+  std::vector<int64_t> position(shape.size());
+  for (size_t d = shape.size(); d-- > 0;) {
+    position[d] = index % shape[d];
+    index /= shape[d];
+  }
+  return fmt::format("{}", fmt::join(position, ", "));
+}
+
 Comparison Compare(const Tensor& got, const Tensor& expected, const Tolerance& tolerance,
                    const Allowance& allowance) {
   TCC_CHECK(got.shape == expected.shape) << ToString(got) << " and " << ToString(expected);
@@ -77,11 +77,16 @@ Comparison Compare(const Tensor& got, const Tensor& expected, const Tolerance& t
     double g = ElementAsDouble(got, i);
     double e = ElementAsDouble(expected, i);
     double error = AbsoluteError(g, e);
-    result.max_abs_error = std::max(result.max_abs_error, error);
+    if (error > result.max_abs_error) {
+      result.max_abs_error = error;
+      result.largest = i;
+    }
     if (e != 0 && error > 0) {
       result.max_rel_error = std::max(result.max_rel_error, error / std::fabs(e));
     }
-    if (Agree(g, e, tolerance, allowance.empty() ? 0 : allowance[i])) continue;
+    double share = ErrorInTolerances(g, e, tolerance, allowance.empty() ? 0 : allowance[i]);
+    result.max_error_in_tolerances = std::max(result.max_error_in_tolerances, share);
+    if (share <= 1) continue;
     if (result.different++ == 0) {
       result.first_different = i;
       result.got = g;

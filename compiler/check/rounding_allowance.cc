@@ -13,15 +13,6 @@ bool IsNarrowFloat(DType dtype) {
   return dtype.is_float() && dtype.bits() < 32;
 }
 
-// Adds the squared distances between finite elements to `sums`.
-void AddSquares(const Tensor& got, const Tensor& expected, std::vector<double>& sums) {
-  for (size_t i = 0; i < sums.size(); ++i) {
-    double g = ElementAsDouble(got, static_cast<int64_t>(i));
-    double e = ElementAsDouble(expected, static_cast<int64_t>(i));
-    if (std::isfinite(g) && std::isfinite(e)) sums[i] += (g - e) * (g - e);
-  }
-}
-
 // Returns the largest of the first kMinPeers squares in this order that are not 0.
 double LargestOfTheFirst(const std::vector<double>& squares, const std::vector<size_t>& order) {
   double largest = 0;
@@ -35,7 +26,7 @@ double LargestOfTheFirst(const std::vector<double>& squares, const std::vector<s
 }
 
 // Computes the allowance from the sums of squares over the runs.
-Allowance AllowanceOf(const std::vector<double>& squares, const Tensor& expected) {
+Allowance AllowanceOf(const std::vector<double>& squares, int runs, const Tensor& expected) {
   size_t count = squares.size();
   std::vector<double> size(count);
   for (size_t i = 0; i < count; ++i) {
@@ -55,12 +46,29 @@ Allowance AllowanceOf(const std::vector<double>& squares, const Tensor& expected
       largest = std::max(largest, squares[order[peers++]]);
     }
     const double square = size[i] == 0 ? largest_near_zero : largest;
-    allowance[i] = kSpreadsAllowed * std::sqrt(square / kRoundingRuns);
+    allowance[i] = kSpreadsAllowed * std::sqrt(square / runs);
   }
   return allowance;
 }
 
 }  // namespace
+
+RoundingSpread::RoundingSpread(Tensor expected)
+    : expected_(std::move(expected)),
+      squares_(static_cast<size_t>(ElementCount(expected_.shape).value_or(0))) {}
+
+void RoundingSpread::Add(const Tensor& got) {
+  ++runs_;
+  for (size_t i = 0; i < squares_.size(); ++i) {
+    double g = ElementAsDouble(got, static_cast<int64_t>(i));
+    double e = ElementAsDouble(expected_, static_cast<int64_t>(i));
+    if (std::isfinite(g) && std::isfinite(e)) squares_[i] += (g - e) * (g - e);
+  }
+}
+
+Allowance RoundingSpread::ToAllowance() const {
+  return AllowanceOf(squares_, std::max(runs_, 1), expected_);
+}
 
 bool HasNarrowFloats(const Graph& graph) {
   for (const Node& node : graph.nodes) {
@@ -77,21 +85,15 @@ StatusOr<std::vector<Allowance>> RoundingAllowances(const Graph& graph,
                                                     const std::vector<Tensor>& expected,
                                                     InterpretGraphOptions how) {
   how.fusion = Fusion::kNodeByNode;
-  std::vector<std::vector<double>> squares;
-  for (const Tensor& tensor : expected) {
-    TCC_ASSIGN_OR_RETURN(int64_t count, ElementCount(tensor.shape));
-    squares.emplace_back(static_cast<size_t>(count));
-  }
+  std::vector<RoundingSpread> spreads(expected.begin(), expected.end());
   for (int run = 0; run < kRoundingRuns; ++run) {
     how.rounding_seed = run;
     TCC_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, InterpretGraph(graph, inputs, how));
     TCC_CHECK(outputs.size() == expected.size()) << outputs.size();
-    for (size_t i = 0; i < outputs.size(); ++i) AddSquares(outputs[i], expected[i], squares[i]);
+    for (size_t i = 0; i < outputs.size(); ++i) spreads[i].Add(outputs[i]);
   }
   std::vector<Allowance> allowances;
-  for (size_t i = 0; i < expected.size(); ++i) {
-    allowances.push_back(AllowanceOf(squares[i], expected[i]));
-  }
+  for (const RoundingSpread& spread : spreads) allowances.push_back(spread.ToAllowance());
   return allowances;
 }
 

@@ -9,6 +9,26 @@ namespace tcc {
 // model depend on where it rounds.
 bool HasNarrowFloats(const Graph& graph);
 
+// The numbers of RoundingAllowances, which explains them.
+inline constexpr int kRoundingRuns = 4;
+inline constexpr double kSpreadsAllowed = 4;
+inline constexpr size_t kMinPeers = 64;
+
+// How far the elements of a value are from `expected` in runs with random roundings.
+class RoundingSpread {
+ public:
+  explicit RoundingSpread(Tensor expected);
+
+  // Adds the value of one run, of the same elements.
+  void Add(const Tensor& got);
+  Allowance ToAllowance() const;
+
+ private:
+  Tensor expected_;
+  int runs_ = 0;
+  std::vector<double> squares_;  // sums of squared distances between finite elements
+};
+
 // Returns how far correct results for `inputs` may differ from `expected` by the model's types: a
 // compiled model may keep values of f16 and bf16 in f32 where it fuses their producers and
 // consumers, or round where the reference does not. With a numeric mode, `how.numeric`, rounded
@@ -24,9 +44,6 @@ bool HasNarrowFloats(const Graph& graph);
 // shows none, though it may be close to passing.
 //
 // Expects InferShapes to have run. `how` sets threads and progress.
-inline constexpr int kRoundingRuns = 4;
-inline constexpr double kSpreadsAllowed = 4;
-inline constexpr size_t kMinPeers = 64;
 StatusOr<std::vector<Allowance>> RoundingAllowances(const Graph& graph,
                                                     const std::vector<Tensor>& inputs,
                                                     const std::vector<Tensor>& expected,

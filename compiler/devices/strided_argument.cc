@@ -56,24 +56,27 @@ void ForEachElement(const StridedArgument& argument, const Visit& visit) {
 
 }  // namespace
 
+StatusOr<StridedArgument> ArgumentOver(StridedArgument argument, const std::string& what) {
+  TCC_ASSIGN_OR_RETURN(int64_t need, ByteCount(argument.dtype, argument.shape));
+  if (!argument.strides.empty()) {
+    if (argument.dtype.bits() < 8) {
+      return InvalidInput("{} of {} has strides", what, ToString(argument.dtype));
+    }
+    need = std::max(need, Reach(argument));
+  }
+  if (need > std::ssize(argument.memory)) {
+    return InvalidInput("{} takes {} bytes; its buffer has {}", what, need, argument.memory.size());
+  }
+  argument.memory = argument.memory.first(static_cast<size_t>(need));
+  return argument;
+}
+
 StatusOr<StridedArgument> ArgumentOver(const Buffer& param, void* data, int64_t bytes) {
   StridedArgument argument{param.dtype(), {}, {}, {}};
   TCC_ASSIGN_OR_RETURN(argument.shape, Numbers(param, param.shape));
   TCC_ASSIGN_OR_RETURN(argument.strides, Numbers(param, param.layout.strides));
-  TCC_ASSIGN_OR_RETURN(int64_t need, ByteCount(argument.dtype, argument.shape));
-  if (!argument.strides.empty()) {
-    if (argument.dtype.bits() < 8) {
-      return InvalidInput("parameter '{}' of {} has strides", param.var->name,
-                          ToString(argument.dtype));
-    }
-    need = std::max(need, Reach(argument));
-  }
-  if (need > bytes) {
-    return InvalidInput("parameter '{}' takes {} bytes; its buffer has {}", param.var->name, need,
-                        bytes);
-  }
-  argument.memory = {static_cast<uint8_t*>(data), static_cast<size_t>(need)};
-  return argument;
+  argument.memory = {static_cast<uint8_t*>(data), static_cast<size_t>(bytes)};
+  return ArgumentOver(std::move(argument), fmt::format("parameter '{}'", param.var->name));
 }
 
 Tensor TensorOf(const StridedArgument& argument) {
@@ -93,6 +96,10 @@ Tensor TensorOf(const StridedArgument& argument) {
 }
 
 void StoreBack(const Tensor& tensor, const StridedArgument& argument) {
+  if (argument.strides.empty()) {
+    std::ranges::copy(tensor.bytes, argument.memory.begin());
+    return;
+  }
   ForEachElement(argument, [&](int64_t to, int64_t from) {
     std::memcpy(&argument.memory[to], &tensor.bytes[from], argument.dtype.bytes());
   });

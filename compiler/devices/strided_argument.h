@@ -17,13 +17,16 @@ struct StridedArgument {
   std::span<uint8_t> memory;
 };
 
-// Makes the argument of a parameter in `bytes` at `data`. Error: a symbolic or negative extent or
-// stride, or memory that is too small.
+// Places an argument in `memory`, which may have more bytes than it takes. `what` names it in
+// messages. Error: the memory is too small; strides of elements that have no address.
+StatusOr<StridedArgument> ArgumentOver(StridedArgument argument, const std::string& what);
+// Makes the argument of a parameter in `bytes` at `data`. Error: the same; a symbolic or negative
+// extent or stride.
 StatusOr<StridedArgument> ArgumentOver(const Buffer& param, void* data, int64_t bytes);
 
 // Returns the memory as a tensor: a view, or a compact copy if the argument has strides.
 Tensor TensorOf(const StridedArgument& argument);
-// Copies the elements of such a copy back to the caller's memory.
+// Copies the elements of a compact tensor to the argument's memory.
 void StoreBack(const Tensor& tensor, const StridedArgument& argument);
 
 }  // namespace tcc

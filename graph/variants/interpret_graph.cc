@@ -23,31 +23,6 @@ StatusOr<std::vector<int64_t>> KnownShape(const std::string& name, const std::ve
 
 using Tensors = std::vector<Tensor>;  // by value id
 
-Status RunTask(const Task& task, const InterpretGraphOptions& how, Tensors& values) {
-  const Function& fn = task.variants[0].fn;
-  std::vector<Tensor> arguments;
-  for (size_t i = 0; i < fn.params.size(); ++i) {
-    const Buffer& param = fn.params[i];
-    TCC_ASSIGN_OR_RETURN(std::vector<int64_t> shape, KnownShape(param.var->name, param.shape));
-    if (i < task.inputs.size()) {
-      // The bytes of another storage order that agrees on them are taken as they are.
-      arguments.push_back(ReshapedTensor(values[task.inputs[i]], shape));
-    } else {
-      arguments.push_back(MakeZeroTensor(param.dtype(), shape));
-    }
-  }
-  InterpretOptions options;
-  options.threads = how.threads;
-  options.rounding_seed = how.rounding_seed;
-  Status status =
-      how.run_task ? how.run_task(task, arguments) : Interpret(fn, arguments, options).status();
-  TCC_RETURN_IF_ERROR(Annotate(status, task.name));
-  for (size_t e = 0; e < task.outputs.size(); ++e) {
-    values[task.outputs[e]] = arguments[task.inputs.size() + e];
-  }
-  return OkStatus();
-}
-
 Status CheckInputs(const Graph& graph, const std::vector<Tensor>& inputs) {
   if (inputs.size() != graph.inputs.size()) {
     return InvalidInput("got {} inputs; expected {}", inputs.size(), graph.inputs.size());
@@ -76,7 +51,7 @@ class GraphInterpreter {
     for (size_t id = 0; id < graph_.values.size(); ++id) {
       if (graph_.values[id].constant) values_[id] = *graph_.values[id].constant;
     }
-    for (size_t i = 0; i < inputs.size(); ++i) values_[graph_.inputs[i]] = inputs[i];
+    for (size_t i = 0; i < inputs.size(); ++i) Set(graph_.inputs[i], inputs[i]);
     int64_t done = 0;
     for (const Subgraph& subgraph : subgraphs_) {
       TCC_RETURN_IF_ERROR(RunSubgraph(subgraph));
@@ -92,10 +67,40 @@ class GraphInterpreter {
   }
 
  private:
+  void Set(ValueId id, Tensor tensor) {
+    values_[id] = std::move(tensor);
+    if (options_.observe) options_.observe(graph_, id, values_[id]);
+  }
+
+  Status RunTask(const Task& task) {
+    const Function& fn = task.variants[0].fn;
+    std::vector<Tensor> arguments;
+    for (size_t i = 0; i < fn.params.size(); ++i) {
+      const Buffer& param = fn.params[i];
+      TCC_ASSIGN_OR_RETURN(std::vector<int64_t> shape, KnownShape(param.var->name, param.shape));
+      if (i < task.inputs.size()) {
+        // The bytes of another storage order that agrees on them are taken as they are.
+        arguments.push_back(ReshapedTensor(values_[task.inputs[i]], shape));
+      } else {
+        arguments.push_back(MakeZeroTensor(param.dtype(), shape));
+      }
+    }
+    InterpretOptions options;
+    options.threads = options_.threads;
+    options.rounding_seed = options_.rounding_seed;
+    Status status = options_.run_task ? options_.run_task(task, arguments)
+                                      : Interpret(fn, arguments, options).status();
+    TCC_RETURN_IF_ERROR(Annotate(status, task.name));
+    for (size_t e = 0; e < task.outputs.size(); ++e) {
+      Set(task.outputs[e], arguments[task.inputs.size() + e]);
+    }
+    return OkStatus();
+  }
+
   Status RunSubgraph(const Subgraph& subgraph) {
     switch (subgraph.kind) {
       case SubgraphKind::kView:
-        values_[subgraph.outputs[0]] = values_[subgraph.inputs[0]];
+        Set(subgraph.outputs[0], values_[subgraph.inputs[0]]);
         return OkStatus();
       case SubgraphKind::kLoop:
         return RunLoop(graph_.nodes[subgraph.nodes[0]], subgraph);
@@ -106,7 +111,7 @@ class GraphInterpreter {
         break;
     }
     TCC_ASSIGN_OR_RETURN(Task task, BuildTask(graph_, subgraph, {}, options_.numeric));
-    return RunTask(task, options_, values_);
+    return RunTask(task);
   }
 
   // The operand as the graph means it, whatever shape its bytes were last seen under.
@@ -124,7 +129,7 @@ class GraphInterpreter {
   }
 
   void SetOutput(const Node& node, size_t output, const Tensor& tensor) {
-    if (node.outputs[output] != kNoValue) values_[node.outputs[output]] = tensor;
+    if (node.outputs[output] != kNoValue) Set(node.outputs[output], tensor);
   }
 
   Status RunIf(const Node& node, const Subgraph& subgraph) {
@@ -186,7 +191,7 @@ class GraphInterpreter {
       Tensor stacked = MakeZeroTensor(value.dtype, shape);
       uint8_t* to = MutableBytes(stacked).data();
       for (const Tensor& slice : stacks[i]) to = std::ranges::copy(slice.bytes, to).out;
-      values_[output] = std::move(stacked);
+      Set(output, std::move(stacked));
     }
     return OkStatus();
   }

@@ -21,6 +21,9 @@ struct InterpretGraphOptions {
   NumericMode numeric = NumericMode::kStrict;
   // Called after each task.
   std::function<void(int64_t done, int64_t total)> progress = {};
+  // Called with each value of the graph or of a body, inputs included and constants not, once it is
+  // known; may put other bytes in its place. A value of a loop's body is seen in each iteration.
+  std::function<void(const Graph& graph, ValueId value, Tensor& tensor)> observe = {};
   // Runs a task on its arguments, in place, instead of the interpreter.
   std::function<Status(const Task& task, std::vector<Tensor>& arguments)> run_task = {};
 };

@@ -342,14 +342,27 @@ Status Executor::Launch(const PlanCall& call) {
   if (queue_ != nullptr) {
     if (!hook_) return queue_->Launch(call.kernel, arguments);
     TCC_ASSIGN_OR_RETURN(double seconds, queue_->TimedLaunch(call.kernel, arguments));
-    hook_(call.kernel, seconds, shape_args_);
+    hook_({call, seconds, arguments});
     return OkStatus();
   }
   if (!hook_) return module_.device().Launch(module_.kernels(), call.kernel, arguments);
   Stopwatch stopwatch;
   TCC_RETURN_IF_ERROR(module_.device().Launch(module_.kernels(), call.kernel, arguments));
-  hook_(call.kernel, stopwatch.Seconds(), shape_args_);
+  hook_({call, stopwatch.Seconds(), arguments});
   return OkStatus();
+}
+
+Status Executor::Fetch(const EndedCall& ended, size_t operand, std::span<uint8_t> to) const {
+  return Fetch(static_cast<const uint8_t*>(ended.arguments.buffers[operand]), to);
+}
+
+Status Executor::Fetch(const uint8_t* from, std::span<uint8_t> to) const {
+  if (queue_ == nullptr) {
+    std::copy_n(from, to.size(), to.begin());
+    return OkStatus();
+  }
+  TCC_RETURN_IF_ERROR(queue_->Download(to, from));
+  return queue_->Finish();
 }
 
 Status Executor::Execute(const PlanCopy& copy) {
@@ -370,12 +383,7 @@ template <typename Scalar>
 StatusOr<Scalar> Executor::Read(BufferId buffer) const {
   TCC_ASSIGN_OR_RETURN(BufferPlace place, frame_.Find(buffer));
   std::array<uint8_t, sizeof(Scalar)> bytes;
-  if (queue_ != nullptr) {
-    TCC_RETURN_IF_ERROR(queue_->Download(bytes, place.data));
-    TCC_RETURN_IF_ERROR(queue_->Finish());
-  } else {
-    std::memcpy(bytes.data(), place.data, bytes.size());
-  }
+  TCC_RETURN_IF_ERROR(Fetch(place.data, bytes));
   return std::bit_cast<Scalar>(bytes);
 }
 

@@ -12,10 +12,16 @@
 
 namespace tcc {
 
-// A function that is called after each kernel with its position in metadata.kernels, how long it
-// ran and the shape arguments of its call.
-using CallHook =
-    std::function<void(size_t kernel, double seconds, std::span<const int64_t> shape_args)>;
+// A call of a kernel that has just ended. Its buffers hold what the kernel has left there, in the
+// memory where kernels run.
+struct EndedCall {
+  const PlanCall& call;  // of the module's plan
+  double seconds = 0;
+  const LaunchArguments& arguments;
+};
+
+// A function that is called after each kernel.
+using CallHook = std::function<void(const EndedCall& ended)>;
 
 // An executor runs a module repeatedly in an arena of its own; it shares weights and kernels with
 // the module's other executors. It makes one run at a time; different executors may run at once.
@@ -79,8 +85,11 @@ class Executor {
   // needs who captures Enqueue's `stream`.
   void set_recording(bool on) { may_record_ = on; }
 
-  // Sets the hook that receives kernel times; an empty hook ends the timing.
+  // Sets the hook that receives calls and their times; an empty hook ends that. With a hook,
+  // kernels are launched one by one.
   void set_call_hook(CallHook hook) { hook_ = std::move(hook); }
+  // Copies the first bytes of a buffer of an ended call to the host. For use in the hook.
+  Status Fetch(const EndedCall& ended, size_t operand, std::span<uint8_t> to) const;
 
  private:
   Status MakeReady();
@@ -114,6 +123,7 @@ class Executor {
   Status Execute(const PlanIf& branch);
   Status Execute(const PlanSwitch& choice);
   Status Launch(const PlanCall& call);
+  Status Fetch(const uint8_t* from, std::span<uint8_t> to) const;
   template <typename Scalar>
   StatusOr<Scalar> Read(BufferId buffer) const;
   StatusOr<int64_t> TripCount(const PlanLoop& loop) const;

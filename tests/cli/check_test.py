@@ -56,6 +56,66 @@ class Check(CommandTest):
         text = self.call("check", model, other, "--random", 1, expect=1)
         self.assertNotIn("allowed for rounding", text)
 
+    def with_other_weight(self, model, weight):
+        """The model compiled with one weight half as large again; its kernel is then wrong."""
+        spoilt = onnx.load(model)
+        tensor = next(t for t in spoilt.graph.initializer if t.name == weight)
+        values = onnx.numpy_helper.to_array(tensor)
+        tensor.CopyFrom(onnx.numpy_helper.from_array((values * 1.5).astype(np.float32), weight))
+        other, artefact = self.folder / "spoilt.onnx", self.folder / "spoilt.tcc"
+        onnx.save(spoilt, other)
+        self.call("compile", other, "--target", "native", "-o", artefact)
+        return artefact
+
+    def test_layers_name_the_first_kernel_that_differs(self):
+        model = self.export("resnet18", "--small")
+        weights = [t.name for t in onnx.load(model).graph.initializer]
+        weight = next(name for name in weights if name.startswith("layer2.0.conv2"))
+        artefact = self.with_other_weight(model, weight)
+        text = self.call("check", model, artefact, "--layers", expect=1)
+        lines = text.splitlines()
+        self.assertRegex(lines[0], "^call +elements +differ +largest error")
+        self.assertLessEqual(len(lines), 13)
+        self.assertRegex(lines[-1], r"^first to differ: \w+ \(.*layer2\.0\.conv2.*\): "
+                                    r"\d+ of \d+ elements, largest [\d.e-]+ at \[[\d, ]+\]$")
+        self.assertRegex(lines[-2], r"^\d+ of \d+ calls differ by what they inherit or by rounding$")
+        self.assertIn("kernel ", self.error)
+
+        report = json.loads(self.call("check", model, artefact, "--layers", "--json", expect=1))
+        self.assertEqual(report["schema"], "tcc.layers/1")
+        first = report["calls"][report["first_to_differ"]]
+        self.assertEqual(first["call"], report["first_to_differ"])
+        self.assertIn("layer2.0.conv2", first["nodes"])
+        self.assertGreater(first["own"]["tolerances"], 1)
+        before = [call for call in report["calls"] if call["call"] < first["call"]]
+        self.assertEqual({call["total"]["differ"] for call in before}, {0})
+
+    def test_layers_of_a_right_artefact_do_not_differ(self):
+        model, artefact = self.export("lstm_lm", "--small"), self.folder / "m.tcc"
+        self.call("compile", model, "--target", "native", "-o", artefact)
+        for arguments in [[artefact], ["--target", "reference"], ["--numeric", "tf32"]]:
+            text = self.call("check", model, *arguments, "--layers")
+            self.assertEqual(text.splitlines()[-1], "no kernel differs")
+        report = json.loads(self.call("check", model, artefact, "--layers", "--json"))
+        self.assertIsNone(report["first_to_differ"])
+        calls = json.loads(self.call("inspect", artefact, "--json"))["calls"]
+        self.assertEqual(len(report["calls"]), calls)
+
+    def test_layers_that_cannot_be_compared_say_why(self):
+        model, artefact = self.export("dqn", "--small"), self.folder / "m.tcc"
+        self.call("compile", model, "--target", "native", "-o", artefact, "--notes", "none")
+        self.call("check", model, artefact)
+        self.call("check", model, artefact, "--layers", expect=2)
+        self.assertIn("without --notes none", self.error)
+        self.call("check", model, "--json", expect=2)
+        self.assertIn("expected --layers", self.error)
+        self.call("check", model, "--layers", "--golden", self.folder, expect=2)
+        self.assertIn("--golden", self.error)
+        other = self.export("resnet18", "--small")
+        self.call("compile", other, "--target", "native", "-o", artefact)
+        self.call("check", model, artefact, "--layers", expect=4)
+        self.assertIn("was not made of this model", self.error)
+
     def empty(self):
         """y = Relu(x) of no elements."""
         x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [0, 3])

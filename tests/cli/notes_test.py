@@ -108,6 +108,7 @@ class NotesTest(CommandTest):
             self.assertEqual(self.call("run", self.artefact, "--random", 1), expected)
             self.call("inspect", self.artefact, "--kernel", name, expect=4)
             self.assertIn("notes: ", self.error)
+            self.call("check", self.model, self.artefact, "--layers", expect=4)
         other = self.folder / "other.tcc"
         self.call("compile", self.export("resnet18", "--small"), "--target", "x86-64-v3",
                   "-o", other)

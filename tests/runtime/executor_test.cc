@@ -367,16 +367,22 @@ TEST_CASE("two modules with kernels of the same name keep their own code", "[run
   CHECK(*RunOne(second, {Floats({4}, {})}) == Values{6, 12, 18, 24});
 }
 
-TEST_CASE("the call hook sees every kernel in order", "[runtime][executor]") {
+TEST_CASE("the call hook sees every kernel in order, and what it has written",
+          "[runtime][executor]") {
   Executor executor = MakeExecutor(ScaleAddArtefact());
   std::vector<size_t> calls;
+  std::vector<Values> written;
   double seconds = 0;
-  executor.set_call_hook([&](size_t kernel, double taken, std::span<const int64_t>) {
-    calls.push_back(kernel);
-    seconds += taken;
+  executor.set_call_hook([&](const EndedCall& ended) {
+    calls.push_back(ended.call.kernel);
+    seconds += ended.seconds;
+    Tensor result = MakeZeroTensor(kFloat32, {4});
+    CHECK(executor.Fetch(ended, 2, MutableBytes(result)).ok());
+    written.push_back(ValuesOf(result));
   });
-  REQUIRE(RunOne(executor, {Floats({4}, {})}).ok());
+  REQUIRE(RunOne(executor, {Floats({4}, {10, 20, 30, 40})}).ok());
   CHECK(calls == std::vector<size_t>{0, 0});
+  CHECK(written == std::vector<Values>{{12, 24, 36, 48}, {14, 28, 42, 56}});
   CHECK(seconds > 0);
   executor.set_call_hook({});
   REQUIRE(RunOne(executor, {Floats({4}, {})}).ok());

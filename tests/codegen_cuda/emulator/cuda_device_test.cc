@@ -184,19 +184,26 @@ TEST_CASE("a copy onto an overlapping buffer goes through memory apart",
   }
 }
 
-TEST_CASE("the call hook gets a GPU's times for every kernel in order",
+TEST_CASE("the call hook gets a GPU's times and results for every kernel in order",
           "[codegen_cuda][cuda_device]") {
   Executor executor = Made(ScaleReverseArtefact());
   std::vector<size_t> kernels;
+  std::vector<Values> written;
   double seconds = 0;
-  executor.set_call_hook([&](size_t kernel, double taken, std::span<const int64_t>) {
-    kernels.push_back(kernel);
-    seconds += taken;
+  executor.set_call_hook([&](const EndedCall& ended) {
+    kernels.push_back(ended.call.kernel);
+    seconds += ended.seconds;
+    Tensor result = Floats({4}, {0, 0, 0, 0});
+    CHECK(executor.Fetch(ended, ended.call.buffers.size() - 1, MutableBytes(result)).ok());
+    written.emplace_back();
+    for (int64_t i = 0; i < 4; ++i) written.back().push_back(ElementAsDouble(result, i));
   });
   for (int run = 0; run < 3; ++run) {
     REQUIRE(RunOne(executor, {Floats({4}, {10, 20, 30, 40})}).ok());
   }
   CHECK(kernels == std::vector<size_t>{0, 0, 1, 0, 0, 1, 0, 0, 1});
+  const std::vector<Values> once = {{12, 24, 36, 48}, {14, 28, 42, 56}, {56, 42, 28, 14}};
+  CHECK(std::equal(once.begin(), once.end(), written.begin() + 6));
   CHECK(seconds > 0);
 }
 

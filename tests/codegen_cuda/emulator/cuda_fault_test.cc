@@ -28,8 +28,7 @@ struct Step {
 
 Status RunSteps(Executor& executor, const std::vector<Step>& steps) {
   for (const Step& step : steps) {
-    executor.set_call_hook(step.timed ? [](size_t, double, std::span<const int64_t>) {}
-                                      : CallHook());
+    executor.set_call_hook(step.timed ? [](const EndedCall&) {} : CallHook());
     TCC_ASSIGN_OR_RETURN(const std::vector<double> got, RunOne(executor, step.inputs));
     if (got != step.expected) return WrongResult("a wrong result without an error");
   }
