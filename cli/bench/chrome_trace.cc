@@ -115,7 +115,8 @@ int64_t ArenaBytes(const PlanCall& call, const Plan& plan) {
 void AddArenaCounter(const TracedRun& run, const Plan& plan, Json& events) {
   // A kernel's calls have buffers of equal sizes: the first one in the plan stands for all.
   std::map<size_t, int64_t> bytes;
-  for (const PlanCall* call : CallsIn(plan.body)) bytes.emplace(call->kernel, ArenaBytes(*call, plan));
+  for (const PlanCall* call : CallsIn(plan.body))
+    bytes.emplace(call->kernel, ArenaBytes(*call, plan));
   auto add = [&](double time, int64_t value) {
     Json event = Event("C", "arena bytes of the call", 0);
     event["ts"] = time;

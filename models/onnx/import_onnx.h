@@ -49,8 +49,8 @@ inline constexpr int64_t kMaxFreeDim = int64_t{1} << 24;
 // initializers that no output needs are left out, supported or not. An If whose condition is known
 // becomes the branch that it takes; the other one may hold anything. Sequences and optionals are
 // resolved to tensors. The model's metadata become the graph's properties
-// (models/onnx/onnx_properties.h). An input that nothing reads stays; if its shape is not known, its free
-// dimensions are 1, with a warning.
+// (models/onnx/onnx_properties.h). An input that nothing reads stays; if its shape is not known,
+// its free dimensions are 1, with a warning.
 //
 // Fails with Unimplemented and the whole list of unsupported operators, before any tensor is read
 // unless all of them stand in branches of Ifs;

@@ -13,7 +13,8 @@ namespace tcc {
 //
 // Fails with InvalidArgument, naming the offset, for a tag, number or length that is cut short or
 // runs over its message, groups and reserved wire types, graphs nested deeper than 64, more than
-// 2^20 nodes, 2^16 metadata properties or 2^22 fields in all, and names that are not UTF-8 or hold control characters.
+// 2^20 nodes, 2^16 metadata properties or 2^22 fields in all, and names that are not UTF-8 or hold
+// control characters.
 Status CheckModelMessage(std::span<const uint8_t> bytes);
 
 }  // namespace tcc
