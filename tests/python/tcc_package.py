@@ -108,6 +108,8 @@ def _restore(name, text):
 
 
 def main():
+    if len(sys.argv) < 5:
+        sys.exit(__doc__)
     here = sys.modules["tcc_package"] = sys.modules[__name__]
     paths = [str(pathlib.Path(argument).resolve()) for argument in sys.argv[1:5]]
     here.BUILT = dict(zip(("TCC_PROGRAM", "TCC_LIBRARY", "gpu_artefacts", "TCC_CUDA_DRIVER"),
