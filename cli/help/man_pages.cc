@@ -147,7 +147,7 @@ std::string ProgramPage(const CommandLine& program) {
 Status WriteManPages(const CommandLine& program, const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) return InvalidInput("cannot make the folder '{}': {}", folder, error.message());
+  if (error) return InvalidInput("cannot make folder '{}': {}", folder, error.message());
   TCC_RETURN_IF_ERROR(WriteFileAtomically(folder + "/tcc.1", ProgramPage(program)));
   for (const CommandLine& command : program.Commands()) {
     std::string path = fmt::format("{}/tcc-{}.1", folder, command.name());

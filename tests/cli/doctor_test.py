@@ -14,6 +14,7 @@ class Doctor(CommandTest):
                                 env={**os.environ, **environment}, check=False)
         self.assertEqual(result.returncode, expect, result.stderr)
         self.error = result.stderr
+        self.expect_explained(result.returncode, result.stderr)
         return {check["name"]: check for check in json.loads(result.stdout)}
 
     def test_every_check_is_ok_or_missing(self):

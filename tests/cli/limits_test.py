@@ -30,6 +30,7 @@ class Limits(CommandTest):
         self.assertEqual(result.returncode, expect,
                          f"{arguments}\n{result.stdout}\n{result.stderr}")
         self.error = result.stderr
+        self.expect_explained(result.returncode, result.stderr)
         return result.stdout
 
     def skip_under_sanitizers(self):

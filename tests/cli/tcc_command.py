@@ -8,6 +8,8 @@ import sys
 import tempfile
 import unittest
 
+import troubleshooting
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 
@@ -29,7 +31,17 @@ class CommandTest(unittest.TestCase):
         self.assertIn(result.returncode, expect if isinstance(expect, tuple) else (expect,),
                       f"{arguments}\n{result.stdout}\n{result.stderr}")
         self.error = result.stderr
+        self.expect_explained(result.returncode, result.stderr)
         return result.stdout
+
+    def expect_explained(self, code, error):
+        """Fails unless one entry of docs/troubleshooting.md tells of the message of exits 3, 4, 5."""
+        message = troubleshooting.message_of(error)
+        if code not in troubleshooting.CODES or not message:
+            return
+        found = [entry.pattern for entry in troubleshooting.fitting(code, message)]
+        self.assertEqual(len(found), 1, f"docs/troubleshooting.md, exit code {code}: {message}\n"
+                         + "\n".join(found))
 
     def has_nvrtc(self):
         checks = json.loads(self.call("doctor", "--json"))
