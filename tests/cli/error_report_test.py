@@ -6,6 +6,7 @@ import json
 import select
 import signal
 import subprocess
+import time
 
 import numpy as np
 import onnx
@@ -106,6 +107,21 @@ class ErrorReport(CommandTest):
             text = process.stderr.read().decode()
             self.assertEqual(process.wait(), -signal.SIGINT)
         self.assertEqual(self.last_error(text, 130)["kind"], "cancelled")
+
+    def test_a_second_interrupt_of_a_tuning_is_told_too(self):
+        started = self.folder / "started"
+        arguments = ["tune", self.save("Relu", [2]), "--db", self.folder / "t.db", "--trials", "1",
+                     "--worker", f"exec cat >'{started}'", "--errors", "json"]
+        with subprocess.Popen([self.tcc, *map(str, arguments)], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, text=True) as process:
+            while not started.exists():
+                time.sleep(0.01)
+            # The first one only asks for an end, which waits for the worker.
+            while process.poll() is None:
+                process.send_signal(signal.SIGINT)
+                time.sleep(0.05)
+            self.assertEqual(process.returncode, -signal.SIGINT)
+            self.assertEqual(self.last_error(process.stderr.read(), 130)["kind"], "cancelled")
 
 
 if __name__ == "__main__":
