@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "api/c_handles.h"
-#include "support/split_assignment.h"
+#include "support/option_values.h"
 
 // Options of the C API: texts by the names of the command line's options.
 namespace tcc {

@@ -7,7 +7,7 @@
 #include "compiler/check/random_inputs.h"
 #include "runtime/executor/binding.h"
 #include "support/npy.h"
-#include "support/split_assignment.h"
+#include "support/option_values.h"
 
 namespace tcc {
 namespace {

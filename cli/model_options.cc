@@ -5,7 +5,7 @@
 #include "compiler/partial_evaluator.h"
 #include "models/onnx/import_onnx.h"
 #include "support/npy.h"
-#include "support/split_assignment.h"
+#include "support/option_values.h"
 #include "support/wanted_option.h"
 
 namespace tcc {

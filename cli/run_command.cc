@@ -19,7 +19,7 @@
 #include "runtime/executor/executor.h"
 #include "support/file.h"
 #include "support/npy.h"
-#include "support/split_assignment.h"
+#include "support/option_values.h"
 
 namespace tcc {
 namespace {

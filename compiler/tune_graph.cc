@@ -1,8 +1,11 @@
 #include "compiler/tune_graph.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cstdlib>
 
+#include "autodiff_features/learned/model_file.h"
 #include "compiler/make_backend.h"
 #include "compiler/measured_device.h"
 #include "compiler/tunable_network.h"
@@ -20,6 +23,8 @@
 
 namespace tcc {
 namespace {
+
+constexpr std::string_view kAutoPolicy = "auto";
 
 // Returns the command that runs the worker; "": it is a program of this machine.
 std::string WorkerCommand(const TuneGraphOptions& options) {
@@ -266,6 +271,28 @@ Status ExpectSearcher(std::string_view name) {
   std::string known(kAutoSearcher);
   for (const SearcherRow& row : Searchers()) known += fmt::format(", {}", row.name);
   return UsageError("there is no searcher '{}'; this version has {}", name, known);
+}
+
+std::vector<std::string_view> Policies() {
+  std::vector<std::string_view> names = PolicyNames();
+  names.insert(names.begin(), kAutoPolicy);
+  return names;
+}
+
+StatusOr<std::optional<MeasurePolicy>> FindPolicy(std::string_view name) {
+  if (name == kAutoPolicy) return std::nullopt;
+  std::optional<MeasurePolicy> policy = FindMeasurePolicy(name);
+  if (policy) return policy;
+  return UsageError("there is no policy '{}'; this version has {}", name,
+                    fmt::join(Policies(), ", "));
+}
+
+StatusOr<std::shared_ptr<const LearnedModel>> ReadCostModel(const std::string& path,
+                                                            const Target& target,
+                                                            const std::string& option) {
+  TCC_ASSIGN_OR_RETURN(LearnedModel model, ReadModel(path));
+  TCC_RETURN_IF_ERROR(ExpectModelFor(target, model, option + " " + path));
+  return std::make_shared<const LearnedModel>(std::move(model));
 }
 
 }  // namespace tcc

@@ -59,4 +59,15 @@ StatusOr<TunedSchedules> ReadTunedSchedules(
 // Searchers().
 Status ExpectSearcher(std::string_view name);
 
+// Returns "auto" and the names of all policies.
+std::vector<std::string_view> Policies();
+// Returns the policy of that name, nullopt for "auto". Error: FailedPrecondition with all names.
+StatusOr<std::optional<MeasurePolicy>> FindPolicy(std::string_view name);
+
+// Reads a cost model for candidates of the target. Error: the file's; InvalidArgument, naming the
+// option and the file, where it is for another kind of target.
+StatusOr<std::shared_ptr<const LearnedModel>> ReadCostModel(const std::string& path,
+                                                            const Target& target,
+                                                            const std::string& option);
+
 }  // namespace tcc

@@ -11,26 +11,17 @@
 #include <utility>
 #include <vector>
 
-#include "autodiff_features/learned/model_file.h"
 #include "cli/compile/run_folder.h"
 #include "cli/compile/stop_on_signal.h"
 #include "search/searchers/searcher.h"
+#include "support/option_values.h"
 
 namespace tcc {
 namespace {
 
-constexpr std::string_view kAuto = "auto";
-constexpr double kMaxSeconds = 365.0 * 24 * 3600;
-
 std::vector<std::string> SearcherNames() {
   std::vector<std::string> names = {std::string(kAutoSearcher)};
   for (const SearcherRow& row : Searchers()) names.emplace_back(row.name);
-  return names;
-}
-
-std::vector<std::string_view> Policies() {
-  std::vector<std::string_view> names = PolicyNames();
-  names.insert(names.begin(), kAuto);
   return names;
 }
 
@@ -127,7 +118,7 @@ Status SetTuning(const TuningOptions& options, TuneGraphOptions& graph) {
   }
   tune.trials = options.trials;
   if (!options.time_budget.empty()) {
-    TCC_ASSIGN_OR_RETURN(tune.seconds, ParseTimeBudget(options.time_budget));
+    TCC_ASSIGN_OR_RETURN(tune.seconds, ParseSeconds("--time-budget", options.time_budget));
   }
   tune.searcher = options.searcher;
   if (SearchersNamed(tune.searcher).empty()) {
@@ -135,10 +126,8 @@ Status SetTuning(const TuningOptions& options, TuneGraphOptions& graph) {
                       fmt::join(SearcherNames(), ", "));
   }
   if (!options.cost_model.empty()) {
-    TCC_ASSIGN_OR_RETURN(LearnedModel model, ReadModel(options.cost_model));
-    TCC_RETURN_IF_ERROR(
-        ExpectModelFor(graph.compile.target, model, "--cost-model " + options.cost_model));
-    tune.model = std::make_shared<const LearnedModel>(std::move(model));
+    TCC_ASSIGN_OR_RETURN(tune.model,
+                         ReadCostModel(options.cost_model, graph.compile.target, "--cost-model"));
   }
   tune.seed = options.seed;
   graph.worker_command = options.worker;
@@ -151,27 +140,8 @@ Status SetTuning(const TuningOptions& options, TuneGraphOptions& graph) {
 }
 
 StatusOr<std::optional<MeasurePolicy>> PolicyOf(const TuningOptions& options) {
-  if (options.policy == kAuto) return std::nullopt;
-  std::optional<MeasurePolicy> policy = FindMeasurePolicy(options.policy);
-  if (policy) return policy;
-  return UsageError("--policy {}: this version has {}", options.policy,
-                    fmt::join(Policies(), ", "));
-}
-
-StatusOr<double> ParseTimeBudget(const std::string& text) {
-  double number = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  std::string_view unit(end, text.data() + text.size() - end);
-  double scale = 0;
-  if (unit.empty() || unit == "s") scale = 1;
-  if (unit == "ms") scale = 1e-3;
-  if (unit == "m" || unit == "min") scale = 60;
-  if (unit == "h") scale = 3600;
-  double seconds = number * scale;
-  if (error != std::errc() || !(seconds > 0) || !(seconds <= kMaxSeconds)) {
-    return UsageError("--time-budget {}: expected a time as 90s, 5m or 1h", text);
-  }
-  return seconds;
+  auto policy = FindPolicy(options.policy);
+  return policy.ok() ? policy : Annotate(policy.status(), "--policy");
 }
 
 void DatabaseWarnings::Tell() {

@@ -39,10 +39,6 @@ Status SetTuning(const TuningOptions& options, TuneGraphOptions& graph);
 // Returns the policy of the options; none: `auto`. FailedPrecondition: an unknown one.
 StatusOr<std::optional<MeasurePolicy>> PolicyOf(const TuningOptions& options);
 
-// Parses "90s", "5m", "1.5h", or "30" in seconds, above 0 and at most a year. FailedPrecondition:
-// anything else.
-StatusOr<double> ParseTimeBudget(const std::string& text);
-
 // A reporter of a database's warnings, once each: when this is made, and when asked.
 class DatabaseWarnings {
  public:

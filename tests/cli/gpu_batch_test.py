@@ -256,7 +256,7 @@ class GpuBatch(CommandTest):
             (["--mix", "1.5"], "--mix 1.5: expected 0 to 1"),
             (["--device", "H200"], "--device: expected --db"),
             (["--policy", "in-place"], "target 'sm_86' has auto, warm, rotate-weights-L2"),
-            (["--policy", "abacus"], "--policy abacus: this version has"),
+            (["--policy", "abacus"], "--policy: there is no policy 'abacus'; this version has auto, warm"),
         ]
         for options, message in refusals:
             self.emit(*options, expect=2)

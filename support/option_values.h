@@ -7,10 +7,11 @@
 
 #include "support/status.h"
 
+// Values of options as text, for the command line and the C API. A failure is FailedPrecondition
+// and begins with the option, "--dim" or "dim".
 namespace tcc {
 
-// Splits "name=value" of `option` ("--dim") at the last '=' (names of tensors may hold one). Fails
-// with FailedPrecondition where a side is empty.
+// Splits "name=value" at the last '=' (names of tensors may hold one). Fails where a side is empty.
 StatusOr<std::pair<std::string, std::string>> SplitAssignment(const std::string& option,
                                                               const std::string& text);
 
@@ -19,5 +20,8 @@ StatusOr<int64_t> ParseSize(const std::string& option, const std::string& text);
 
 // Parses "1x3x224x224".
 StatusOr<std::vector<int64_t>> ParseShape(const std::string& option, const std::string& text);
+
+// Parses "90s", "5m", "1.5h", "20ms", or "30" in seconds, above 0 and at most a year.
+StatusOr<double> ParseSeconds(const std::string& option, const std::string& text);
 
 }  // namespace tcc

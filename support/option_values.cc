@@ -1,10 +1,16 @@
-#include "support/split_assignment.h"
+#include "support/option_values.h"
 
 #include <absl/strings/str_split.h>
 
 #include <charconv>
+#include <string_view>
 
 namespace tcc {
+namespace {
+
+constexpr double kMaxSeconds = 365.0 * 24 * 3600;  // a year
+
+}  // namespace
 
 StatusOr<std::pair<std::string, std::string>> SplitAssignment(const std::string& option,
                                                               const std::string& text) {
@@ -31,6 +37,22 @@ StatusOr<std::vector<int64_t>> ParseShape(const std::string& option, const std::
     shape.push_back(size);
   }
   return shape;
+}
+
+StatusOr<double> ParseSeconds(const std::string& option, const std::string& text) {
+  double number = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  std::string_view unit(end, text.data() + text.size() - end);
+  double scale = 0;
+  if (unit.empty() || unit == "s") scale = 1;
+  if (unit == "ms") scale = 1e-3;
+  if (unit == "m" || unit == "min") scale = 60;
+  if (unit == "h") scale = 3600;
+  double seconds = number * scale;
+  if (error != std::errc() || !(seconds > 0) || !(seconds <= kMaxSeconds)) {
+    return UsageError("{} {}: expected a time as 90s, 5m or 1h", option, text);
+  }
+  return seconds;
 }
 
 }  // namespace tcc
