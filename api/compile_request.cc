@@ -103,6 +103,7 @@ StatusOr<CompileRequest> MakeRequest(const CompileOptions& options,
       .stop = options.cancellation};
   compile.numeric = numeric;
   compile.notes = options.notes;
+  compile.winograd = options.winograd;
   compile.schedules = std::move(schedules);
   compile.warn = warn;
   if (!options.database.empty()) {

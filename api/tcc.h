@@ -63,6 +63,7 @@ struct CompileOptions {
   // Whether the artefact keeps notes of how it was made, for tcc inspect --kernel and tcc check
   // --layers (docs/artefact.md); a run needs none.
   bool notes = true;
+  bool winograd = true;  // whether convolutions may go by Winograd's transforms
   // The hooks are called from the compiler's threads, one at a time.
   std::function<void(const Progress&)> progress = {};
   std::function<void(LogLevel, std::string_view)> logger = {};
@@ -139,7 +140,13 @@ struct TuneOptions {
   std::int64_t trials = 0;
   std::string searcher = "auto";  // or random, evolutionary, ... like tcc tune
   std::uint64_t seed = 0;
-  int threads = 0;  // that kernels run on; like ThreadPool's
+  int threads = 0;              // that kernels run on; like ThreadPool's
+  int device = -1;              // the GPU to measure on; like LoadOptions::device
+  std::string policy = "auto";  // where candidates are timed: warm, in-place, ... like tcc tune
+  std::string cost_model = {};  // the file of a cost model; "": formulas are used
+  // A command of the shell that runs `tcc-worker --stdio` on the machine to measure on. "": that of
+  // TCC_WORKER_COMMAND, else this machine.
+  std::string worker = {};
   // The hook is called from the thread that called Tune.
   std::function<void(const TuneProgress&)> progress = {};
 };

@@ -8,6 +8,11 @@
 namespace tcc::v1 {
 namespace {
 
+// Adds the field of TuneOptions that is at fault.
+tcc::Status WithField(const tcc::Status& status, std::string_view field) {
+  return WithMessage(status, fmt::format("{} (TuneOptions::{})", Message(status), field));
+}
+
 // Checks the options that need no model.
 tcc::Status CheckOptions(const TuneOptions& options) {
   if (options.database.empty()) {
@@ -22,8 +27,7 @@ tcc::Status CheckOptions(const TuneOptions& options) {
         "(TuneOptions::seconds, TuneOptions::trials)",
         options.seconds, options.trials);
   }
-  tcc::Status known = ExpectSearcher(options.searcher);
-  return known.ok() ? known : WithMessage(known, Message(known) + " (TuneOptions::searcher)");
+  return WithField(ExpectSearcher(options.searcher), "searcher");
 }
 
 TuneProgress ToApi(const TuneEvent& event) {
@@ -63,6 +67,8 @@ StatusOr<TuneSummary> TuneWith(const TuneOptions& options, const ImportFunction&
   compile.schedules.clear();
   compile.database.clear();
   compile.device.clear();
+  StatusOr<std::optional<MeasurePolicy>> policy = FindPolicy(options.policy);
+  if (!policy.ok()) return WithField(policy.status(), "policy");
   Reporter reporter(compile);
   TCC_ASSIGN_OR_RETURN(CompileRequest request, MakeRequest(compile, import_model, reporter));
   TuneGraphOptions tune;
@@ -71,6 +77,13 @@ StatusOr<TuneSummary> TuneWith(const TuneOptions& options, const ImportFunction&
   tune.tune.seconds = options.seconds;
   tune.tune.searcher = options.searcher;
   tune.tune.seed = options.seed;
+  if (!options.cost_model.empty()) {
+    TCC_ASSIGN_OR_RETURN(tune.tune.model, ReadCostModel(options.cost_model, tune.compile.target,
+                                                        "TuneOptions::cost_model"));
+  }
+  tune.policy = *policy;
+  tune.worker_command = options.worker;
+  if (options.device >= 0) tune.ordinal = options.device;
   if (options.progress) {
     tune.tune.event = [&](const TuneEvent& event) { options.progress(ToApi(event)); };
   }
