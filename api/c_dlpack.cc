@@ -86,7 +86,7 @@ StatusOr<tcc_tensor> Describe(const DlTensor& from, int64_t* shape, uint32_t mos
 tcc_code tcc_from_dlpack(const void* dl_tensor, tcc_tensor* tensor, int64_t* shape,
                          uint32_t most_rank, int32_t* device_type, int32_t* device,
                          tcc_error** error) {
-  return tcc::Guard(error, [&]() -> tcc::v1::Status {
+  return tcc::ReportCall(error, [&]() -> tcc::v1::Status {
     if (dl_tensor == nullptr) return {tcc::v1::Code::kUsage, "expected a DLTensor, got null"};
     const auto& from = *static_cast<const tcc::DlTensor*>(dl_tensor);
     tcc::StatusOr<tcc_tensor> described = tcc::Describe(from, shape, most_rank);

@@ -9,13 +9,37 @@ tcc_error* NoMemory() {
   return &error;
 }
 
+// Fields of the C++ API's options that messages name, and the C API's options.
+constexpr std::pair<std::string_view, std::string_view> kOptionNames[] = {
+    {"CompileOptions::dims", "option dim"},
+    {"CompileOptions::shapes", "option shape"},
+    {"CompileOptions::binds", "option bind"},
+    {"CompileOptions::target", "option target"},
+    {"CompileOptions::follow_links", "option allow-symlinks"},
+    {"TuneOptions::database", "option db"},
+    {"TuneOptions::seconds", "option time-budget"},
+    {"TuneOptions::trials", "option trials"},
+    {"TuneOptions::searcher", "option searcher"},
+    {"TuneOptions::policy", "option policy"},
+    {"TuneOptions::cost_model", "option cost-model"},
+};
+
+std::string WithOptionNames(std::string message) {
+  for (const auto& [field, option] : kOptionNames) {
+    for (size_t at = message.find(field); at != message.npos; at = message.find(field)) {
+      message.replace(at, field.size(), option);
+    }
+  }
+  return message;
+}
+
 }  // namespace
 
 tcc_code Report(const v1::Status& status, tcc_error** error) noexcept {
   const auto code = static_cast<tcc_code>(status.code());
   if (status.ok() || error == nullptr) return code;
   try {
-    *error = new tcc_error{code, status.message()};
+    *error = new tcc_error{code, WithOptionNames(status.message())};
     return code;
   } catch (const std::bad_alloc&) {
     *error = NoMemory();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <exception>
+#include <map>
 
 #include "api/convert.h"
 #include "api/tcc.h"
@@ -16,7 +17,8 @@ struct tcc_error {
 // Options of all functions, also of those that only libtcc has.
 struct tcc_options {
   tcc::v1::LoadOptions load;
-  tcc::v1::TuneOptions tune;
+  tcc::v1::TuneOptions tune;                 // and compile
+  std::map<std::string, tcc::Tensor> binds;  // views of the caller's memory, or tensors of files
 };
 
 struct tcc_module {
@@ -30,12 +32,18 @@ struct tcc_executor {
 
 namespace tcc {
 
+// Returns what is wrong with a tensor whatever it is for, a text to follow its name.
+std::optional<std::string> FaultOf(const tcc_tensor& tensor);
+
+// Returns the options of loading; the defaults for null.
+v1::LoadOptions LoadOptionsOf(const tcc_options* options);
+
 // Returns the status' code; makes an error of a failure if `error` is not null.
 tcc_code Report(const v1::Status& status, tcc_error** error) noexcept;
 
 // Reports the v1::Status that `call` returns, or the exception that it throws.
 template <typename Call>
-tcc_code Guard(tcc_error** error, Call&& call) noexcept {
+tcc_code ReportCall(tcc_error** error, Call&& call) noexcept {
   try {
     return Report(call(), error);
   } catch (const std::bad_alloc&) {
@@ -47,8 +55,8 @@ tcc_code Guard(tcc_error** error, Call&& call) noexcept {
 
 // Does the same for a v1::Result, and moves its value into a new handle.
 template <typename Handle, typename Call>
-tcc_code GuardMaking(Handle** handle, tcc_error** error, Call&& call) noexcept {
-  return Guard(error, [&] {
+tcc_code ReportHandle(Handle** handle, tcc_error** error, Call&& call) noexcept {
+  return ReportCall(error, [&] {
     auto result = call();
     if (result.ok()) *handle = new Handle{std::move(*result)};
     return result.status();

@@ -18,25 +18,13 @@ std::string NameOf(const char* kind, const tcc_tensor& tensor, const v1::TensorI
 }
 
 Status CheckTensor(const char* kind, const tcc_tensor& tensor, const v1::TensorInfo* declared) {
-  auto name = [&] { return NameOf(kind, tensor, declared); };
-  if (tensor.reserved != 0) {
-    return InvalidInput("{}: `reserved` is {}; expected 0", name(), tensor.reserved);
-  }
-  if (tensor.dtype < 0 || tensor.dtype > UINT8_MAX ||
-      !ToDType(static_cast<v1::DType>(tensor.dtype))) {
-    return NoDType(tensor.dtype, name());
-  }
-  if (tensor.rank < -1) {
-    return InvalidInput("{} has rank {}; expected -1 or more", name(), tensor.rank);
-  }
-  if (tensor.rank > 0 && tensor.shape == nullptr) {
-    return InvalidInput("{} has rank {} and no shape", name(), tensor.rank);
-  }
+  std::optional<std::string> fault = FaultOf(tensor);
   // The C++ API takes an empty shape for the declared one.
-  if (tensor.rank == 0 && declared != nullptr && !declared->shape.empty()) {
-    return InvalidInput("{} has rank 0; expected {}", name(), declared->shape.size());
+  if (!fault && tensor.rank == 0 && declared != nullptr && !declared->shape.empty()) {
+    fault = fmt::format("has rank 0; expected {}", declared->shape.size());
   }
-  return OkStatus();
+  if (!fault) return OkStatus();
+  return InvalidInput("{} {}", NameOf(kind, tensor, declared), *fault);
 }
 
 // Returns the description that a tensor is matched with; null if nothing is declared so.
@@ -80,10 +68,6 @@ v1::Status WithViews(const v1::Module& module, const tcc_tensor* inputs, uint32_
   return run(std::span<const InputView>(*in), std::span<const OutputView>(*out));
 }
 
-v1::LoadOptions LoadOptionsOf(const tcc_options* options) {
-  return options == nullptr ? v1::LoadOptions() : options->load;
-}
-
 const std::vector<v1::TensorInfo>& TensorsOf(const tcc_module* module, tcc_list list) {
   TCC_CHECK(list == TCC_INPUTS || list == TCC_OUTPUTS) << "list " << list;
   return list == TCC_INPUTS ? module->module.inputs() : module->module.outputs();
@@ -96,6 +80,23 @@ const T& At(const std::vector<T>& values, uint32_t index) {
 }
 
 }  // namespace
+
+std::optional<std::string> FaultOf(const tcc_tensor& tensor) {
+  if (tensor.reserved != 0) return fmt::format("has {} in `reserved`; expected 0", tensor.reserved);
+  if (tcc_dtype_name(tensor.dtype) == nullptr) {
+    return fmt::format("has DType {}; expected 0 to {}", tensor.dtype, int{TCC_U4});
+  }
+  if (tensor.rank < -1) return fmt::format("has rank {}; expected -1 or more", tensor.rank);
+  if (tensor.rank > 0 && tensor.shape == nullptr) {
+    return fmt::format("has rank {} and no shape", tensor.rank);
+  }
+  return std::nullopt;
+}
+
+v1::LoadOptions LoadOptionsOf(const tcc_options* options) {
+  return options == nullptr ? v1::LoadOptions() : options->load;
+}
+
 }  // namespace tcc
 
 uint32_t tcc_abi(void) {
@@ -114,7 +115,7 @@ const char* tcc_dtype_name(tcc_dtype dtype) {
 
 tcc_code tcc_module_load(const char* path, const tcc_options* options, tcc_module** module,
                          tcc_error** error) {
-  return tcc::GuardMaking(module, error, [&]() -> tcc::v1::Result<tcc::v1::Module> {
+  return tcc::ReportHandle(module, error, [&]() -> tcc::v1::Result<tcc::v1::Module> {
     if (path == nullptr) return tcc::v1::Status(tcc::v1::Code::kUsage, "expected a path, got null");
     return tcc::v1::Module::Load(path, tcc::LoadOptionsOf(options));
   });
@@ -123,7 +124,7 @@ tcc_code tcc_module_load(const char* path, const tcc_options* options, tcc_modul
 tcc_code tcc_module_load_bytes(const void* data, uint64_t bytes, void (*release)(void* owner),
                                void* owner, const tcc_options* options, tcc_module** module,
                                tcc_error** error) {
-  return tcc::GuardMaking(module, error, [&] {
+  return tcc::ReportHandle(module, error, [&] {
     std::shared_ptr<const void> kept;
     if (release != nullptr) {
       // It points to the data, as `owner` may be null.
@@ -212,7 +213,7 @@ int32_t tcc_module_device(const tcc_module* module) {
 tcc_code tcc_module_output_shape(const tcc_module* module, const tcc_tensor* inputs,
                                  uint32_t input_count, uint32_t output, int64_t* shape,
                                  uint32_t most_rank, uint32_t* rank, tcc_error** error) {
-  return tcc::Guard(error, [&]() -> tcc::v1::Status {
+  return tcc::ReportCall(error, [&]() -> tcc::v1::Status {
     const tcc::v1::Module& network = module->module;
     auto in = tcc::ViewsOf<tcc::v1::Input>(inputs, input_count, network.inputs(), "input");
     if (!in.ok()) return tcc::ToApi(in.status());
@@ -231,7 +232,7 @@ tcc_code tcc_module_output_shape(const tcc_module* module, const tcc_tensor* inp
 
 tcc_code tcc_module_run(tcc_module* module, const tcc_tensor* inputs, uint32_t input_count,
                         const tcc_tensor* outputs, uint32_t output_count, tcc_error** error) {
-  return tcc::Guard(error, [&] {
+  return tcc::ReportCall(error, [&] {
     return tcc::WithViews<tcc::v1::Input, tcc::v1::Output>(
         module->module, inputs, input_count, outputs, output_count,
         [&](auto in, auto out) { return module->module.Run(in, out); });
@@ -239,7 +240,7 @@ tcc_code tcc_module_run(tcc_module* module, const tcc_tensor* inputs, uint32_t i
 }
 
 tcc_code tcc_executor_new(tcc_module* module, tcc_executor** executor, tcc_error** error) {
-  return tcc::Guard(error, [&]() -> tcc::v1::Status {
+  return tcc::ReportCall(error, [&]() -> tcc::v1::Status {
     *executor = new tcc_executor{module->module, tcc::v1::Executor(module->module)};
     return {};
   });
@@ -247,7 +248,7 @@ tcc_code tcc_executor_new(tcc_module* module, tcc_executor** executor, tcc_error
 
 tcc_code tcc_executor_bind(tcc_executor* executor, const tcc_tensor* inputs, uint32_t input_count,
                            const tcc_tensor* outputs, uint32_t output_count, tcc_error** error) {
-  return tcc::Guard(error, [&] {
+  return tcc::ReportCall(error, [&] {
     return tcc::WithViews<tcc::v1::Input, tcc::v1::Output>(
         executor->module, inputs, input_count, outputs, output_count,
         [&](auto in, auto out) { return executor->executor.Bind(in, out); });
@@ -255,13 +256,13 @@ tcc_code tcc_executor_bind(tcc_executor* executor, const tcc_tensor* inputs, uin
 }
 
 tcc_code tcc_executor_run(tcc_executor* executor, tcc_error** error) {
-  return tcc::Guard(error, [&] { return executor->executor.RunBound(); });
+  return tcc::ReportCall(error, [&] { return executor->executor.RunBound(); });
 }
 
 tcc_code tcc_executor_enqueue(tcc_executor* executor, const tcc_tensor* inputs,
                               uint32_t input_count, const tcc_tensor* outputs,
                               uint32_t output_count, void* stream, tcc_error** error) {
-  return tcc::Guard(error, [&] {
+  return tcc::ReportCall(error, [&] {
     return tcc::WithViews<tcc::v1::DeviceTensor, tcc::v1::DeviceTensor>(
         executor->module, inputs, input_count, outputs, output_count,
         [&](auto in, auto out) { return executor->executor.Enqueue(in, out, stream); });

@@ -12,7 +12,7 @@ namespace {
 // determines.
 StatusOr<tcc::Tensor> BoundTensor(const Input& bind, const std::string& what) {
   std::optional<tcc::DType> dtype = ToDType(bind.dtype);
-  if (!dtype) return NoDType(static_cast<int>(bind.dtype), what);
+  if (!dtype) return NoDType(bind.dtype, what);
   std::span<const uint8_t> view(static_cast<const uint8_t*>(bind.data), bind.bytes);
   if (view.data() == nullptr && !view.empty()) return InvalidInput("{} has no memory", what);
   if (bind.shape.empty()) {

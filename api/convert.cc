@@ -66,7 +66,7 @@ StatusOr<std::vector<const View*>> Arrange(const std::string& kind,
       return InvalidInput("{} '{}' has no memory", kind, infos[place].name);
     }
     if (!ToDType(view.dtype)) {
-      return NoDType(static_cast<int>(view.dtype), fmt::format("{} '{}'", kind, infos[place].name));
+      return NoDType(view.dtype, fmt::format("{} '{}'", kind, infos[place].name));
     }
     places[place] = &view;
   }
@@ -152,8 +152,8 @@ std::optional<DType> ToDType(v1::DType dtype) {
   return DType(static_cast<DTypeCode>(dtype));
 }
 
-Status NoDType(int dtype, const std::string& what) {
-  return InvalidInput("{} has DType {}; expected 0 to {}", what, dtype,
+Status NoDType(v1::DType dtype, const std::string& what) {
+  return InvalidInput("{} has DType {}; expected 0 to {}", what, static_cast<int>(dtype),
                       static_cast<int>(kLastDType));
 }
 

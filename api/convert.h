@@ -29,7 +29,7 @@ auto WithinMemory(Call&& call) -> decltype(call()) {
 // Returns nullopt for a number that is no type.
 std::optional<DType> ToDType(v1::DType dtype);
 // Returns the error for a number that is no type; `what` names its owner.
-Status NoDType(int dtype, const std::string& what);
+Status NoDType(v1::DType dtype, const std::string& what);
 
 v1::TensorInfo ToApi(const TensorInfo& info, const Metadata& metadata);
 v1::KernelInfo ToApi(const KernelInfo& info);

@@ -1,6 +1,6 @@
 # What other programs link: libtcc (compiles and runs) and libtcc_runtime (runs), their headers, a
-# package file for CMake and one for pkg-config each; for pkg-config and C another one, as those of
-# C++ name its standard. docs/embedding.md and docs/c.md are the guides.
+# package file for CMake each and two for pkg-config, for C++ and for C. docs/embedding.md and
+# docs/c.md are the guides.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -35,11 +35,10 @@ function(tcc_embedding_library target output)
     LIBRARY COMPONENT ${output} NAMELINK_COMPONENT tcc_dev
     PUBLIC_HEADER DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tcc COMPONENT tcc_dev
     INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-  tcc_pkg_config_file(${output})
 endfunction()
 
-function(tcc_pkg_config_file name)
-  configure_file(${PROJECT_SOURCE_DIR}/cmake/${name}.pc.in ${CMAKE_BINARY_DIR}/${name}.pc @ONLY)
+function(tcc_pkg_config_file name library description flags)
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/library.pc.in ${CMAKE_BINARY_DIR}/${name}.pc @ONLY)
   install(FILES ${CMAKE_BINARY_DIR}/${name}.pc COMPONENT tcc_dev
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endfunction()
@@ -50,9 +49,11 @@ file(CREATE_LINK ${PROJECT_SOURCE_DIR}/api ${CMAKE_BINARY_DIR}/include/tcc SYMBO
 
 set(api ${PROJECT_SOURCE_DIR}/api)
 set(c_sources ${api}/c_dlpack.cc ${api}/c_errors.cc ${api}/c_options.cc ${api}/c_runtime.cc)
-set(runtime_sources ${c_sources} ${api}/convert.cc ${api}/module.cc ${api}/runtime_devices.cc)
-set(compiler_sources ${c_sources} ${api}/all_devices.cc ${api}/compile.cc
-    ${api}/compile_request.cc ${api}/convert.cc ${api}/module.cc ${api}/tune.cc)
+set(runtime_sources ${c_sources} ${api}/c_load_options.cc ${api}/convert.cc ${api}/module.cc
+    ${api}/runtime_devices.cc)
+set(compiler_sources ${c_sources} ${api}/all_devices.cc ${api}/c_compile.cc
+    ${api}/c_compile_options.cc ${api}/compile.cc ${api}/compile_request.cc ${api}/convert.cc
+    ${api}/module.cc ${api}/tune.cc)
 
 tcc_embedding_library(tcc_runtime_shared tcc_runtime
   SOURCES ${runtime_sources}
@@ -60,9 +61,13 @@ tcc_embedding_library(tcc_runtime_shared tcc_runtime
   LINKS tcc_runtime)
 tcc_embedding_library(tcc_shared tcc
   SOURCES ${compiler_sources}
-  HEADERS ${api}/tcc.h ${api}/tcc_c.h ${api}/tcc_runtime.h ${api}/tcc_status.h
+  HEADERS ${api}/tcc.h ${api}/tcc_c.h ${api}/tcc_compile_c.h ${api}/tcc_runtime.h
+          ${api}/tcc_status.h
   LINKS tcc_api)
-tcc_pkg_config_file(tcc-c)
+tcc_pkg_config_file(tcc_runtime tcc_runtime "Runs networks that tcc compiled" -std=c++20)
+tcc_pkg_config_file(tcc-c tcc_runtime "Runs networks that tcc compiled, from C" "")
+tcc_pkg_config_file(tcc tcc "Tensor compiler: compiles networks and runs them" -std=c++20)
+tcc_pkg_config_file(tcc-compile-c tcc "Tensor compiler: compiles networks and runs them, from C" "")
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/tcc)
 install(EXPORT tcc_targets NAMESPACE tcc:: COMPONENT tcc_dev DESTINATION ${package_folder}

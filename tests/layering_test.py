@@ -146,7 +146,8 @@ FOREIGN = [
 ]
 
 # The embedding API.
-INSTALLED_HEADERS = ("api/tcc.h", "api/tcc_c.h", "api/tcc_runtime.h", "api/tcc_status.h")
+INSTALLED_HEADERS = ("api/tcc.h", "api/tcc_c.h", "api/tcc_compile_c.h", "api/tcc_runtime.h",
+                     "api/tcc_status.h")
 MAX_INSTALLED_LINES = 250
 
 BANNED_NAME = re.compile(r"(^|_)(utils?|helpers?|managers?|misc|common|experimental)(_|\.|$)|^new_")

@@ -17,11 +17,14 @@ thread_local int64_t allowed = -1;
 
 }  // namespace
 
-void* operator new(std::size_t bytes) {
+void* operator new(std::size_t bytes, const std::nothrow_t& /*tag*/) noexcept {
   ++allocations;
-  if (allowed == 0) throw std::bad_alloc();
+  if (allowed == 0) return nullptr;
   if (allowed > 0) --allowed;
-  void* memory = std::malloc(bytes == 0 ? 1 : bytes);
+  return std::malloc(bytes == 0 ? 1 : bytes);
+}
+void* operator new(std::size_t bytes) {
+  void* memory = operator new(bytes, std::nothrow);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }

@@ -86,6 +86,9 @@ class Installed(unittest.TestCase):
                         self.build_by_pkg_config("run_from_c", "tcc-c", c99, "main.c")]:
             answers.add(self.run_command(program, artefact, 2).strip())
             self.check_no_compiler(program)
+        for program in [self.build_by_cmake("compile_from_c"),
+                        self.build_by_pkg_config("compile_from_c", "tcc-compile-c", c99, "main.c")]:
+            answers.add(self.run_command(program, self.model).strip())
         self.assertEqual(len(answers), 1, answers)
 
     def test_a_program_that_loads_the_runtime_by_its_name_computes_the_same(self):
@@ -95,13 +98,18 @@ class Installed(unittest.TestCase):
         self.run_command(self.prefix / "bin" / "tcc", "compile", self.model, "-o", artefact)
         script = pathlib.Path(__file__).with_name("run_by_ctypes.py")
         for library in ["libtcc_runtime.so", "libtcc.so"]:
-            sums = self.run_command(sys.executable, script, self.libraries / library, artefact)
+            sums = self.run_command(sys.executable, script, self.libraries / library, artefact,
+                                    "threads=1", "map-weights=true")
             program = self.build_by_pkg_config("run_only", "tcc_runtime")
             self.assertEqual(sums.splitlines(),
                              self.run_command(program, artefact, 1).splitlines()[:-1])
         error = self.run_command(sys.executable, script, self.libraries / "libtcc_runtime.so",
                                  self.model, expect=1)
         self.assertIn(str(self.model), error)
+        error = self.run_command(sys.executable, script, self.libraries / "libtcc_runtime.so",
+                                 artefact, "target=native", expect=1)
+        self.assertEqual(error, "there is no option 'target'; expected one of threads, map-weights, "
+                         "device\n")
 
     def test_a_program_tunes_a_network_with_the_worker_that_is_installed(self):
         program = self.build_by_cmake("tune")
@@ -223,9 +231,10 @@ class Installed(unittest.TestCase):
             exported = [line for line in own if "tcc::v1::" not in line]
             self.assertEqual(exported, [], library)
             self.assertTrue(any("tcc::v1::Module::Load" in line for line in own), library)
-            # Of C what the header declares.
-            header = (ROOT / "api" / "tcc_c.h").read_text()
-            declared = re.findall(r"^TCC_API [\w* ]*?(\w+)\(", header, re.M)
+            # Of C what the headers declare.
+            headers = ["tcc_c.h"] + (["tcc_compile_c.h"] if library == "libtcc.so" else [])
+            text_of_headers = "".join((ROOT / "api" / name).read_text() for name in headers)
+            declared = re.findall(r"^TCC_API [\w* ]*?(\w+)\(", text_of_headers, re.M)
             self.assertIn("tcc_module_run", declared)
             self.assertEqual(sorted(re.findall(r" T (tcc_\w+)$", text, re.M)), sorted(declared))
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints what examples/run_from_c prints, through ctypes.
 
-usage: run_by_ctypes.py LIBRARY MODEL.tcc
+usage: run_by_ctypes.py LIBRARY MODEL.tcc [KEY=VALUE ...]
 """
 
 import ctypes
@@ -29,12 +29,19 @@ def allocate(library, module, place):
     return tensors, arrays
 
 
-def main(path, model):
+def main(path, model, *settings):
     library = ctypes.CDLL(path)
     library.tcc_error_message.restype = ctypes.c_char_p
-    module, error = ctypes.c_void_p(), ctypes.c_void_p()
-    if library.tcc_module_load(model.encode(), None, ctypes.byref(module), ctypes.byref(error)):
+    library.tcc_options_new.restype = ctypes.c_void_p
+    options, module, error = (ctypes.c_void_p() for _ in range(3))
+    options.value = library.tcc_options_new()
+    for setting in settings:
+        key, value = setting.encode().split(b"=")
+        if library.tcc_options_set(options, key, value, ctypes.byref(error)):
+            raise SystemExit(library.tcc_error_message(error).decode())
+    if library.tcc_module_load(model.encode(), options, ctypes.byref(module), ctypes.byref(error)):
         raise SystemExit(library.tcc_error_message(error).decode())
+    library.tcc_options_free(options)
     inputs, values = allocate(library, module, 0)
     outputs, results = allocate(library, module, 1)
     for array in values:
