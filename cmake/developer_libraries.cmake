@@ -14,8 +14,8 @@ foreach(folder support ir models graph schedule lower autodiff_features codegen_
         runtime search compiler api)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder} COMPONENT tcc_developer
     DESTINATION ${developer_headers} FILES_MATCHING PATTERN "*.h" PATTERN "*.inc"
-    # The importer's own, which need the header that protoc makes.
-    REGEX "/models/onnx/onnx_[^/]*$" EXCLUDE)
+    # Headers of one room alone that need protoc's or libpq's.
+    REGEX "/models/onnx/onnx_[^/]*$|/postgres_library.h$" EXCLUDE)
 endforeach()
 # But for what import_onnx.h includes.
 install(FILES ${PROJECT_SOURCE_DIR}/models/onnx/onnx_survey.h COMPONENT tcc_developer
