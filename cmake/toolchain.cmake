@@ -34,6 +34,15 @@ if(TCC_SANITIZE)
   add_link_options(-fsanitize=address,undefined)
 endif()
 
+# lld, where it is installed, links tcc in 0.2 CPU seconds instead of the 1.0 of Debian's default.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  include(CheckLinkerFlag)
+  check_linker_flag(CXX -fuse-ld=lld TCC_HAS_LLD)
+  if(TCC_HAS_LLD)
+    add_link_options(-fuse-ld=lld)
+  endif()
+endif()
+
 # Messages name files from the repository's root, wherever it lies; the second form is what ccache
 # makes of the same path when CCACHE_BASEDIR is set.
 file(RELATIVE_PATH source_from_build ${CMAKE_BINARY_DIR} ${PROJECT_SOURCE_DIR})

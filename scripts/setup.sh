@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.."
 
 # clang finds the C++ library that its package depends on; g++ is not needed for that.
 build_packages=(
-  cmake ninja-build clang-19 llvm-19-dev liblld-19-dev
+  cmake ninja-build clang-19 llvm-19-dev liblld-19-dev lld-19
   zlib1g-dev libzstd-dev liblzma-dev libeigen3-dev libabsl-dev libfmt-dev libcli11-dev
   nlohmann-json3-dev libprotobuf-dev protobuf-compiler libssl-dev libsqlite3-dev libpq-dev
 )
