@@ -56,6 +56,14 @@ Status SetNoWinograd(tcc_options& options, const std::string& key, const std::st
   return OkStatus();
 }
 
+Status SetNotes(tcc_options& options, const std::string& key, const std::string& value) {
+  if (value != "full" && value != "none") {
+    return UsageError("{}: expected 'full' or 'none', got '{}'", key, value);
+  }
+  options.tune.compile.notes = value == "full";
+  return OkStatus();
+}
+
 Status SetDatabase(tcc_options& options, const std::string& /*key*/, const std::string& value) {
   options.tune.compile.database = value;
   options.tune.database = value;
@@ -133,6 +141,7 @@ constexpr OptionRow kOptions[] = {
     {"schedule", SetSchedule},
     {"numeric", SetCompileText<&v1::CompileOptions::numeric>},
     {"no-winograd", SetNoWinograd},
+    {"notes", SetNotes},
     {"db", SetDatabase},
     {"device", SetDevice},
     {"threads", SetThreads},

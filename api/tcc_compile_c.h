@@ -22,7 +22,7 @@ extern "C" {
  * their long names, as docs/cli.md lists them:
  *
  *   compiling  dim, shape, bind (each given once a name: "N=1"), external-data-dir, allow-symlinks,
- *              target, schedule, numeric, no-winograd, db, device, threads
+ *              target, schedule, numeric, no-winograd, notes, db, device, threads
  *   tuning     these, and time-budget or trials, searcher, cost-model, policy, worker, seed
  *
  * Flags are "true" or "false". A function ignores the options of others. "device" is the number of

@@ -21,6 +21,7 @@ def compile(model: Model, *, target: str | None = None, dims: Mapping[str, int] 
             bind: Mapping[str, Any] | None = None,
             external_data_dir: str | os.PathLike[str] | None = None,
             allow_symlinks: bool = False, numeric: str | None = None, winograd: bool = True,
+            notes: str | None = None,
             schedule: str | os.PathLike[str] | None = None,
             database: str | os.PathLike[str] | None = None,
             seconds: float | None = None, trials: int | None = None, searcher: str | None = None,
@@ -43,7 +44,8 @@ def compile(model: Model, *, target: str | None = None, dims: Mapping[str, int] 
     options = {
         "target": target, "dims": dims, "shapes": shapes, "bind": bind,
         "external_data_dir": external_data_dir, "allow_symlinks": allow_symlinks,
-        "numeric": numeric, "winograd": winograd, "schedule": schedule, "database": database,
+        "numeric": numeric, "winograd": winograd, "notes": notes, "schedule": schedule,
+        "database": database,
         "seconds": seconds, "trials": trials, "searcher": searcher, "cost_model": cost_model,
         "policy": policy, "device": device, "worker": worker, "seed": seed, "run": run,
         "threads": threads,

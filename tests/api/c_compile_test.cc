@@ -141,6 +141,8 @@ TEST_CASE("options of compiling reach the compiler from C", "[api]") {
         Compiled(FreeAddModel(), {.shapes = {{"x", {2, 3}}, {"b", {2, 3}}}}).Bytes());
   CHECK(CompiledInC(AddModel(), {{"target", "reference"}, {"threads", "1"}}) ==
         Compiled(AddModel(), {.target = "reference"}).Bytes());
+  CHECK(CompiledInC(SmallNetwork("dqn"), {{"notes", "none"}}) ==
+        Compiled(SmallNetwork("dqn"), {.notes = false}).Bytes());
   CHECK(CompiledInC(SmallNetwork("dqn"), {{"no-winograd", "true"}, {"numeric", "bf16"}}) ==
         Compiled(SmallNetwork("dqn"), {.numeric = "bf16", .winograd = false}).Bytes());
 
