@@ -12,6 +12,7 @@ namespace {
 
 struct DiffCommand {
   std::string a, b;
+  bool schedules = false;
   bool time = false;
   int rounds = 20;
   int threads = 0;
@@ -20,7 +21,11 @@ struct DiffCommand {
 
 StatusOr<NamedArtefact> Read(const std::string& file) {
   TCC_ASSIGN_OR_RETURN(Artefact artefact, ReadArtefact(file));
-  return NamedArtefact{file, std::move(artefact)};
+  NamedArtefact named{file, std::move(artefact), {}};
+  if (named.artefact.notes.bytes.empty()) return named;
+  TCC_ASSIGN_OR_RETURN(Notes notes, NotesOf(named.artefact));
+  named.kernels = std::move(notes.kernels);
+  return named;
 }
 
 StatusOr<Module> LoadInto(const NamedArtefact& named, const std::shared_ptr<ThreadPool>& pool) {
@@ -54,6 +59,7 @@ Status RunDiff(const DiffCommand& command) {
   DiffReport report{.a = a,
                     .b = b,
                     .matches = MatchKernels(a_kernels, b_kernels),
+                    .schedules = command.schedules,
                     .rounds = command.rounds,
                     .times = {}};
   if (command.time) {
@@ -71,6 +77,8 @@ Action DeclareDiff(CommandLine& line) {
   line.AddOption("b", command->b, "The same model, compiled in another way")
       .Required()
       .TypeName("B.tcc");
+  line.AddFlag("--schedules", command->schedules,
+               "Print the steps of schedules that differ, from the notes of both");
   line.AddFlag("--time", command->time, "Also run both here, in turns, and say where B loses time");
   line.AddOption("--rounds", command->rounds, "With --time: rounds of two runs each")
       .TypeName("N")

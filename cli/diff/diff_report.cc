@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "cli/diff/changed_lines.h"
 #include "cli/kernel_facts.h"
 #include "cli/readable_units.h"
 #include "cli/text_table.h"
@@ -28,12 +29,13 @@ struct Row {
 // One of the two models, with how often the plan calls each kernel.
 struct Side {
   explicit Side(const NamedArtefact& named)
-      : artefact(named.artefact), calls(CallsOfKernels(named.artefact)) {}
+      : artefact(named.artefact), calls(CallsOfKernels(named.artefact)), notes(named.kernels) {}
 
   const KernelInfo& kernel(size_t k) const { return artefact.metadata.kernels[k]; }
 
   const Artefact& artefact;
   std::vector<int64_t> calls;
+  const std::vector<KernelNotes>& notes;  // empty where the file has none
 };
 
 int64_t CodeBytes(const KernelInfo& kernel) {
@@ -76,7 +78,17 @@ std::vector<std::string> ChangedFacts(const Side& a, size_t a_kernel, const Side
   for (const auto& [key, value] : after) {
     if (!before.contains(key)) changed.push_back(key);
   }
+  if (!a.notes.empty() && !b.notes.empty() &&
+      a.notes[a_kernel].schedule != b.notes[b_kernel].schedule) {
+    changed.push_back("schedule");
+  }
   return changed;
+}
+
+// Returns the steps of schedules that only one side of a pair has; none where notes are missing.
+std::vector<std::string> ChangedSteps(const KernelMatch& match, const Side& a, const Side& b) {
+  if (match.a.size() != 1 || match.b.size() != 1 || a.notes.empty() || b.notes.empty()) return {};
+  return ChangedLines(a.notes[match.a[0]].schedule, b.notes[match.b[0]].schedule);
 }
 
 bool IsPair(const KernelMatch& match) {
@@ -167,7 +179,12 @@ std::string SpreadText(const RatioSpread& ratio) {
   return fmt::format("{:.2f} ({:.2f} to {:.2f})", ratio.median, ratio.low, ratio.high);
 }
 
-void PrintTimedRows(const std::vector<Row>& rows, const Side& a, const Side& b) {
+void PrintSteps(const Row& row, const Side& a, const Side& b, bool wanted) {
+  if (!wanted) return;
+  for (const std::string& line : ChangedSteps(*row.match, a, b)) fmt::print("    {}\n", line);
+}
+
+void PrintTimedRows(const std::vector<Row>& rows, const Side& a, const Side& b, bool steps) {
   fmt::print("{:>9} {:>9} {:>9} {:>21} {:>9} {:>9}  kernel: nodes\n", "ms A", "ms B", "B - A",
              "B / A", "code A", "code B");
   for (const Row& row : rows) {
@@ -175,11 +192,12 @@ void PrintTimedRows(const std::vector<Row>& rows, const Side& a, const Side& b) 
                row.times->b_seconds * 1e3, row.times->LostSeconds() * 1e3,
                SpreadText(row.times->ratio), CodeBytes(a, row.match->a), CodeBytes(b, row.match->b),
                TitleOf(*row.match, a, b));
+    PrintSteps(row, a, b, steps);
   }
 }
 
 // Prints the rows that differ in more than time.
-void PrintChangedRows(const std::vector<Row>& rows, const Side& a, const Side& b) {
+void PrintChangedRows(const std::vector<Row>& rows, const Side& a, const Side& b, bool steps) {
   auto differs = [&](const Row& row) { return Differs(*row.match, a, b); };
   if (std::ranges::none_of(rows, differs)) return;
   fmt::print("{:>7} {:>7} {:>9} {:>9}  kernel: nodes\n", "calls A", "calls B", "code A", "code B");
@@ -187,6 +205,7 @@ void PrintChangedRows(const std::vector<Row>& rows, const Side& a, const Side& b
     if (!differs(row)) continue;
     fmt::print("{:7} {:7} {:9} {:9}  {}\n", Calls(a, row.match->a), Calls(b, row.match->b),
                CodeBytes(a, row.match->a), CodeBytes(b, row.match->b), TitleOf(*row.match, a, b));
+    PrintSteps(row, a, b, steps);
   }
 }
 
@@ -251,6 +270,7 @@ Json RowJson(const Row& row, const Side& a, const Side& b) {
   Json json = {{"a", KernelsJson(a, match.a)}, {"b", KernelsJson(b, match.b)}};
   json["changed"] = nullptr;
   if (IsPair(match)) json["changed"] = ChangedFacts(a, match.a[0], b, match.b[0]);
+  json["steps"] = ChangedSteps(match, a, b);
   if (row.times) {
     json["a_ms"] = row.times->a_seconds * 1e3;
     json["b_ms"] = row.times->b_seconds * 1e3;
@@ -281,11 +301,11 @@ void PrintDiffText(const DiffReport& report) {
   std::vector<Row> rows = RowsOf(report);
   if (report.times) {
     fmt::print("kernels timed by {}, least of each\n", report.times->timer);
-    PrintTimedRows(rows, a, b);
+    PrintTimedRows(rows, a, b, report.schedules);
     fmt::print("{}\n", Verdict(rows, SpreadOf(report.times->ratios)));
     return;
   }
-  PrintChangedRows(rows, a, b);
+  PrintChangedRows(rows, a, b, report.schedules);
   auto differ =
       std::ranges::count_if(rows, [&](const Row& row) { return Differs(*row.match, a, b); });
   fmt::print("{} of {} differ{}\n", differ, Counted(rows.size(), "kernel"),

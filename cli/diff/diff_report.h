@@ -6,6 +6,7 @@
 
 #include "cli/diff/compare_times.h"
 #include "cli/diff/match_kernels.h"
+#include "compiler/notes.h"
 #include "runtime/artefact/artefact.h"
 
 namespace tcc {
@@ -14,6 +15,7 @@ namespace tcc {
 struct NamedArtefact {
   std::string file;
   Artefact artefact;
+  std::vector<KernelNotes> kernels;  // from its notes, in the order of the metadata; empty without
 };
 
 // The differences of two compiled models.
@@ -21,7 +23,8 @@ struct DiffReport {
   const NamedArtefact& a;
   const NamedArtefact& b;
   std::vector<KernelMatch> matches;
-  int rounds = 0;  // of the times
+  bool schedules = false;  // whether the text has the steps that differ
+  int rounds = 0;          // of the times
   std::optional<TimeComparison> times;
 };
 

@@ -51,6 +51,26 @@ class Diff(CommandTest):
         for match in changed:
             self.assertIn(match["a"][0]["name"], text)
 
+    def test_the_steps_of_schedules_that_differ_are_told_from_the_notes(self):
+        a = self.compiled("a.tcc")
+        kernel = json.loads(self.call("inspect", a, "--json"))["kernels"][0]["name"]
+        schedules = self.folder / "schedules"
+        schedules.mkdir()
+        (schedules / f"{kernel}.trace").write_text("")  # plain loops
+        b = self.compiled("b.tcc", options=["--schedule", schedules])
+        matches = {match["a"][0]["name"]: match for match in self.diff(a, b)["kernels"]}
+        self.assertIn("schedule", matches[kernel]["changed"])
+        steps = matches.pop(kernel)["steps"]
+        self.assertTrue(steps)
+        self.assertTrue(all(step.startswith("- ") for step in steps))
+        self.assertEqual([match["steps"] for match in matches.values()], [[]] * len(matches))
+        self.assertNotIn(f"    {steps[0]}\n", self.call("diff", a, b))
+        self.assertIn("".join(f"    {step}\n" for step in steps),
+                      self.call("diff", a, b, "--schedules"))
+        without = self.compiled("c.tcc", options=["--schedule", schedules, "--notes", "none"])
+        self.assertEqual({step for match in self.diff(a, without)["kernels"]
+                          for step in match["steps"]}, set())
+
     def test_another_batch_matches_by_nodes(self):
         def weights(name, *shape):
             return onnx.numpy_helper.from_array(np.ones(shape, np.float32), name)
