@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # usage: scripts/bundle.sh [--out DIR] [--build DIR] [--folder]
 # Makes tensor-tcc-VERSION-linux-x86_64.tar.gz in DIR, by default build/bundle: tcc and tcc-worker,
-# which need glibc 2.35 alone, libtcc_runtime.so with Abseil's libraries in lib/tcc, and the licences
-# of what is linked in (THIRD_PARTY). They are linked from the objects of --build, by default
-# build/release, which is built as far as they need it. Says for each file how large it is and what
-# it needs; fails if all of them have more than 80 MB, need a newer glibc or another library.
-# --folder leaves them unpacked and makes no archive.
+# which need glibc 2.35 alone, their manual and completion, libtcc_runtime.so with its C header and
+# Abseil's libraries in lib/tcc, and the licences of what is linked in (THIRD_PARTY). They are linked
+# from the objects of --build, by default build/release, which is built as far as they need it. Says
+# for each file how large it is and what it needs; fails if all of them have more than 80 MB, need a
+# newer glibc or another library. --folder leaves them unpacked and makes no archive.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 most_bytes=80000000 newest_glibc=2.35
@@ -94,10 +94,9 @@ cp -P "$build"/static/libtcc_runtime.so* "$root/lib/"
 for library in $(ldd "$build/static/libtcc_runtime.so" | awk '/libabsl_/ {print $3}'); do
   cp -L "$library" "$root/lib/tcc/"
 done
-if [ -e api/tcc_c.h ]; then
-  mkdir -p "$root/include/tcc" "$root/lib/pkgconfig"
-  cp api/tcc_c.h "$root/include/tcc/"
-  cat >"$root/lib/pkgconfig/tcc-c.pc" <<EOF
+mkdir -p "$root/include/tcc" "$root/lib/pkgconfig"
+cp api/tcc_c.h "$root/include/tcc/"
+cat >"$root/lib/pkgconfig/tcc-c.pc" <<EOF
 prefix=\${pcfiledir}/../..
 Name: tcc-c
 Description: Runs networks that tcc compiled, from C
@@ -105,7 +104,10 @@ Version: $version
 Cflags: -I\${prefix}/include
 Libs: -L\${prefix}/lib -ltcc_runtime -Wl,-rpath-link,\${prefix}/lib/tcc
 EOF
-fi
+mkdir -p "$root"/share/{bash-completion/completions,zsh/site-functions}
+"$root/bin/tcc" --help-man "$root/share/man/man1"
+"$root/bin/tcc" completion bash >"$root/share/bash-completion/completions/tcc"
+"$root/bin/tcc" completion zsh >"$root/share/zsh/site-functions/_tcc"
 cp LICENSE NOTICE "$root/"
 write_third_party >"$root/THIRD_PARTY"
 sed '/^$/q' < <(tail -n +3 "$root/THIRD_PARTY")

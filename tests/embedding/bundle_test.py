@@ -2,7 +2,7 @@
 """What scripts/bundle.sh lays out, and the programs without LLVM: what they need, that they write
 what this build's tcc writes, and that they run where there is nothing but glibc.
 
-usage: bundle_test.py BUILD_FOLDER CMAKE
+usage: bundle_test.py BUILD_FOLDER CMAKE C_COMPILER
 """
 
 import os
@@ -39,7 +39,7 @@ def libraries(file):
 
 
 class Bundle(unittest.TestCase):
-    build = cmake = None
+    build = cmake = compiler = None
 
     @classmethod
     def setUpClass(cls):
@@ -57,6 +57,8 @@ class Bundle(unittest.TestCase):
         self.assertLessEqual(max((int(a), int(b)) for a, b in versions), NEWEST_GLIBC)
 
     def test_programs_need_glibc_alone(self):
+        for name in ["tcc.1", "tcc-compile.1"]:
+            self.assertTrue((self.bundle / "share/man/man1" / name).exists())
         for name in ["tcc", "tcc-worker"]:
             self.check_glibc_alone(self.bundle / "bin" / name)
             self.assertIn(f"\n{name}: ", self.said)
@@ -69,13 +71,25 @@ class Bundle(unittest.TestCase):
                         "GCC RUNTIME LIBRARY EXCEPTION"]:
             self.assertIn(licence.lower(), text.lower())
 
-    def test_the_library_loads_with_the_abseil_beside_it(self):
+    def test_a_c_program_and_ctypes_run_an_artefact_with_the_abseil_beside_the_library(self):
+        model, artefact = self.folder / "dqn.onnx", self.folder / "dqn.tcc"
+        run(self.tcc, "zoo", "export", "dqn", "--small", "-o", model)
+        run(self.tcc, "compile", model, "-o", artefact)
+        packages = {"PATH": os.environ["PATH"],
+                    "PKG_CONFIG_PATH": str(self.bundle / "lib/pkgconfig")}
+        flags = run("pkg-config", "--cflags", "--libs", "tcc-c", env=packages).split()
+        program = self.folder / "run_from_c"
+        run(self.compiler, ROOT / "examples/run_from_c/main.c", "-o", program, *flags)
+        beside = {"LD_LIBRARY_PATH": str(self.bundle / "lib")}
+        said = run(program, artefact, env=beside)
+        self.assertRegex(said, r"^\w+ sum \S+\n")
         library = self.bundle / "lib/libtcc_runtime.so"
-        text = run(sys.executable, "-c", f"import ctypes; ctypes.CDLL('{library}');"
-                   "print(open('/proc/self/maps').read())", env={})
-        loaded = {line.split()[-1] for line in text.splitlines() if "libabsl" in line}
-        self.assertTrue(loaded)
-        self.assertEqual({pathlib.Path(path).parent for path in loaded}, {self.bundle / "lib/tcc"})
+        script = pathlib.Path(__file__).with_name("run_by_ctypes.py")
+        self.assertEqual(run(sys.executable, script, library, artefact, env={}),
+                         said.splitlines(keepends=True)[0])
+        loaded = re.findall(r"=> (\S*/)libabsl\S* ", run("ldd", program, env={**packages, **beside}))
+        self.assertEqual({pathlib.Path(path).resolve() for path in loaded},
+                         {(self.bundle / "lib/tcc").resolve()})
 
     def test_artefacts_are_those_of_this_build_to_the_byte(self):
         own = self.build / "bin/tcc"
@@ -150,6 +164,7 @@ class Bundle(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    Bundle.build, Bundle.cmake = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2]
-    del sys.argv[1:3]
+    Bundle.build = pathlib.Path(sys.argv[1]).resolve()
+    Bundle.cmake, Bundle.compiler = sys.argv[2:4]
+    del sys.argv[1:4]
     unittest.main()
