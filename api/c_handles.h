@@ -55,7 +55,7 @@ tcc_code ReportCall(tcc_error** error, Call&& call) noexcept {
 
 // Does the same for a v1::Result, and moves its value into a new handle.
 template <typename Handle, typename Call>
-tcc_code ReportHandle(Handle** handle, tcc_error** error, Call&& call) noexcept {
+tcc_code ReportHandle(Handle** handle, tcc_error** error, Call&& call) {
   return ReportCall(error, [&] {
     auto result = call();
     if (result.ok()) *handle = new Handle{std::move(*result)};

@@ -26,6 +26,7 @@
 #define TCC_API
 #endif
 
+/* NOLINTBEGIN(readability-identifier-naming): names as in C */
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -193,3 +194,4 @@ TCC_API tcc_code tcc_from_dlpack(const void* dl_tensor, tcc_tensor* tensor, int6
 #ifdef __cplusplus
 }
 #endif
+/* NOLINTEND(readability-identifier-naming) */

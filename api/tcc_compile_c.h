@@ -13,6 +13,7 @@
 
 #include "tcc_c.h"
 
+/* NOLINTBEGIN(readability-identifier-naming): names as in C */
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -130,3 +131,4 @@ TCC_API void tcc_tuned_free(tcc_tuned* tuned);
 #ifdef __cplusplus
 }
 #endif
+/* NOLINTEND(readability-identifier-naming) */
