@@ -311,7 +311,7 @@ Status InspectKernel(const InspectCommand& command) {
                   {"record", nullptr},          {"schedule", kernel->schedule}};
   if (kernel->tuned) summary["record"] = kernel->record;
   if (command.json) {
-    fmt::print("{}\n", summary.dump(2));
+    PrintJson("tcc.inspect-kernel/1", summary);
     return OkStatus();
   }
   summary.erase("schedule");

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "cli/print_json.h"
 #include "cli/text_table.h"
 
 namespace tcc {
@@ -90,8 +91,7 @@ Status ReportLayers(std::span<const CheckedCall> calls, const Notes& notes, Laye
     for (const CheckedCall& checked : calls) list.push_back(CallJson(checked, notes));
     Json first_call;
     if (first != calls.end()) first_call = first->call;
-    Json report = {{"schema", "tcc.layers/1"}, {"calls", list}, {"first_to_differ", first_call}};
-    fmt::print("{}\n", report.dump(2));
+    PrintJson("tcc.layers/1", {{"calls", list}, {"first_to_differ", first_call}});
   } else {
     PrintTable(calls, notes);
     auto excused = std::ranges::count_if(

@@ -12,6 +12,7 @@
 
 #include "cli/diff/changed_lines.h"
 #include "cli/kernel_facts.h"
+#include "cli/print_json.h"
 #include "cli/readable_units.h"
 #include "cli/text_table.h"
 
@@ -317,12 +318,10 @@ void PrintDiffJson(const DiffReport& report) {
   std::vector<Row> rows = RowsOf(report);
   Json kernels = Json::array();
   for (const Row& row : rows) kernels.push_back(RowJson(row, a, b));
-  Json result = {{"schema", "tcc.diff/1"},
-                 {"a", SideJson(report.a)},
-                 {"b", SideJson(report.b)},
-                 {"time", TimesJson(report, rows)},
-                 {"kernels", kernels}};
-  fmt::print("{}\n", result.dump(2));
+  PrintJson("tcc.diff/1", {{"a", SideJson(report.a)},
+                           {"b", SideJson(report.b)},
+                           {"time", TimesJson(report, rows)},
+                           {"kernels", kernels}});
 }
 
 }  // namespace tcc

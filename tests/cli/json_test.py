@@ -12,8 +12,7 @@ from tcc_command import ROOT, CommandTest, main
 
 FOLDER = ROOT / "docs" / "schemas"
 # By command, where the file has not the name of the command.
-OTHER_SCHEMAS = {"cost-model-train": "cost-model-eval"}
-UNCHECKED = {"bench"}  # its own test holds its keys
+OTHER_SCHEMAS = {"cost-model-train": "cost-model-eval", "check": "layers"}
 
 
 def closed(schema):
@@ -56,17 +55,16 @@ class Json(CommandTest):
         for name in names:
             jsonschema.Draft202012Validator.check_schema(
                 json.loads((FOLDER / f"{name}.json").read_text()))
-        used = {"error", "progress"}
+        used = {"error", "progress", "inspect-kernel"}
         page = (ROOT / "docs" / "json.md").read_text()
         for section in self.call("--help-markdown").split("\n## tcc ")[1:]:
             command = section.splitlines()[0]
             if "| `--json` |" not in section:
                 continue
-            self.assertIn(f"| `tcc {command} --json` |", page)
+            self.assertRegex(page, rf"\\| `tcc {command}( --layers)? --json` \\|")
             name = command.replace(" ", "-")
-            if name not in UNCHECKED:
-                used.add(OTHER_SCHEMAS.get(name, name))
-        self.assertEqual(used, names - UNCHECKED)
+            used.add(OTHER_SCHEMAS.get(name, name))
+        self.assertEqual(used, names)
 
     def test_a_key_that_no_schema_describes_is_found(self):
         with self.assertRaises(AssertionError):
@@ -95,7 +93,22 @@ class Json(CommandTest):
         model, artefact = self.export("dqn", "--small"), self.folder / "m.tcc"
         for target in ["native", *(["sm_86"] if self.has_nvrtc() else [])]:
             self.call("compile", model, "--target", target, "-o", artefact)
-            self.checked("inspect", "inspect", artefact)
+            facts = self.checked("inspect", "inspect", artefact)
+            self.checked("inspect-kernel", "inspect", artefact, "--kernel",
+                         facts["kernels"][0]["name"])
+
+    def test_measurements_and_comparisons_of_compiled_models(self):
+        model, artefact = self.export("dqn", "--small"), self.folder / "m.tcc"
+        self.call("compile", model, "--target", "native", "-o", artefact)
+        runs = ["--iterations", 3, "--threads", 1]
+        for options in [[], ["--profile"], ["--streams", 2]]:
+            self.checked("bench", "bench", artefact, *runs, *options)
+        plain = self.folder / "plain.tcc"
+        self.call("compile", model, "--target", "reference", "-o", plain)
+        self.checked("diff", "diff", artefact, artefact)
+        self.checked("diff", "diff", artefact, artefact, "--time")
+        self.checked("diff", "diff", artefact, plain)
+        self.checked("layers", "check", model, "--layers")
 
     def test_databases_and_cost_models(self):
         database, records = self.folder / "t.db", self.folder / "t.jsonl"
