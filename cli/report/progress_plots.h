@@ -2,15 +2,13 @@
 
 #include <string>
 
+#include "cli/report/page.h"
 #include "cli/report/run_progress.h"
 
 namespace tcc {
 
 // The most marks of a task that are drawn: improvements, and others at even distances.
 inline constexpr size_t kMaxMarks = 1000;
-
-// Returns the class that has a searcher's colour in the style of the page.
-std::string SearcherStyle(size_t searcher);
 
 // Plots the time of the network relative to its constructed schedules, by seconds. Expects some
 // points.

@@ -1,108 +1,26 @@
 #include <fmt/format.h>
 
-#include <cmath>
 #include <filesystem>
-#include <iterator>
 #include <memory>
-#include <span>
+#include <optional>
 #include <string>
 
 #include "cli/command.h"
-#include "cli/report/html.h"
+#include "cli/report/artefact_page.h"
+#include "cli/report/page.h"
 #include "cli/report/page_sections.h"
-#include "cli/report/progress_plots.h"
 #include "cli/report/report_data.h"
+#include "cli/threads_option.h"
 #include "support/file.h"
 
 namespace tcc {
 namespace {
 
-// Text has a contrast of 4.5 to its background at least, in either scheme (WCAG 2.2, 1.4.3).
-constexpr char kStyle[] = R"(
-:root { color-scheme: light dark; --page: #ffffff; --text: #1a1c20; --quiet: #565d68;
-  --line: #d5d9e0; --box: #f6f7f9; --differs: #ffe9a8; --bad: #b3261e; --good: #1b6e3c; }
-@media (prefers-color-scheme: dark) {
-  :root { --page: #14171c; --text: #e7e9ee; --quiet: #a4acb9; --line: #3a404b; --box: #1c2027;
-    --differs: #4d4210; --bad: #ff9b94; --good: #7fd6a2; }
-}
-* { box-sizing: border-box; }
-body { margin: 0 auto; padding: 16px; max-width: 1240px; background: var(--page);
-  color: var(--text); font: 15px/1.5 system-ui, sans-serif; overflow-wrap: anywhere; }
-h1 { font-size: 24px; line-height: 1.25; margin: 8px 0; }
-h2 { font-size: 18px; margin: 28px 0 8px; }
-h3 { font-size: 14px; margin: 0 0 4px; font-weight: 600; }
-p { margin: 6px 0; }
-.note { color: var(--quiet); }
-.bad { color: var(--bad); white-space: pre-wrap; }
-.state { display: inline-block; padding: 2px 10px; border: 1px solid currentColor;
-  border-radius: 12px; font-weight: 600; }
-.ended { color: var(--good); }
-.failed { color: var(--bad); }
-.running, .interrupted { color: var(--quiet); }
-dl { display: grid; grid-template-columns: minmax(90px, max-content) minmax(0, 1fr);
-  gap: 4px 16px; margin: 8px 0; }
-dt { color: var(--quiet); }
-dd { margin: 0; }
-.scroll { overflow-x: auto; border: 1px solid var(--line); border-radius: 6px; }
-table { border-collapse: collapse; width: 100%; overflow-wrap: normal; font-size: 14px; }
-th, td { padding: 5px 10px; text-align: left; vertical-align: top;
-  border-bottom: 1px solid var(--line); }
-td { max-width: 420px; min-width: 60px; overflow-wrap: break-word; }
-th { background: var(--box); white-space: nowrap; }
-tr:last-child td { border-bottom: 0; }
-.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-.plots, .small { display: grid; gap: 16px; margin: 8px 0;
-  grid-template-columns: repeat(auto-fit, minmax(min(100%, 480px), 1fr)); }
-.small { grid-template-columns: repeat(auto-fill, minmax(min(100%, 290px), 1fr)); }
-figure { margin: 0; min-width: 0; padding: 10px; border: 1px solid var(--line);
-  border-radius: 6px; background: var(--box); }
-figcaption { font-size: 14px; margin-bottom: 4px; }
-svg { display: block; width: 100%; height: auto; max-width: 720px; }
-svg text { fill: var(--quiet); font: 12px system-ui, sans-serif; }
-.grid { stroke: var(--line); fill: none; }
-.level { stroke: var(--quiet); fill: none; stroke-dasharray: 5 4; }
-.line { fill: none; stroke: var(--own); stroke-width: 2; stroke-linejoin: round; }
-.whole { --own: var(--text); }
-.mark { fill: var(--own); fill-opacity: 0.8; }
-.cross { stroke: var(--own); fill: none; stroke-width: 1.2; }
-.legend { display: flex; flex-wrap: wrap; gap: 4px 18px; list-style: none; padding: 0;
-  margin: 8px 0; }
-.swatch { display: inline-block; width: 11px; height: 11px; border-radius: 50%;
-  margin-right: 6px; background: var(--own); }
-details { border: 1px solid var(--line); border-radius: 6px; padding: 6px 12px; margin: 8px 0; }
-summary { cursor: pointer; }
-.pair { display: grid; gap: 12px; margin: 10px 0 6px;
-  grid-template-columns: repeat(auto-fit, minmax(min(100%, 420px), 1fr)); }
-.pair > div { min-width: 0; }
-pre { margin: 0; padding: 8px; overflow-x: auto; background: var(--box); border-radius: 6px;
-  font: 13px/1.45 ui-monospace, monospace; overflow-wrap: normal; }
-.differs { background: var(--differs); }
-)";
-
-// Colours of a contrast of 3 at least to the page in either scheme (WCAG 2.2, 1.4.11).
-constexpr const char* kColours[] = {"#2f86c9", "#d55e00", "#0c8f6a", "#c0649a",
-                                    "#a87400", "#7a68d8", "#00868b", "#6b7280"};
-// Turns the hue so that colours that follow each other are far apart.
-constexpr double kGoldenDegrees = 137.508;
-
-std::string ColourOf(size_t searcher) {
-  if (searcher < std::size(kColours)) return kColours[searcher];
-  double hue = std::fmod(kGoldenDegrees * static_cast<double>(searcher), 360);
-  return fmt::format("hsl({:.0f} 55% 47%)", hue);
-}
-
-// Returns the style sheet of a page, with a colour for each searcher (SearcherStyle).
-std::string PageStyle(size_t searchers) {
-  std::string style = kStyle;
-  for (size_t s = 0; s < searchers; ++s) {
-    style += fmt::format(".{} {{ --own: {}; }}\n", SearcherStyle(s), ColourOf(s));
-  }
-  return style;
-}
-
 struct ReportCommand {
-  std::string run;
+  std::string input;
   std::string output;
+  bool time = false;
+  int threads = 0;
 };
 
 // The last part of the folder's absolute path.
@@ -119,40 +37,59 @@ constexpr Section kSections[] = {StateSection,    EnvironmentSection, NetworkSec
                                  SearcherSection, KernelTableSection, KernelPlotSection,
                                  FailureSection,  ScheduleSection};
 
-// Returns a page of HTML that shows a run. It has no scripts and loads nothing. `name` is the
-// run's.
-std::string ReportPage(const RunData& run, const std::string& name) {
+// Returns a page that shows a run. `name` is the run's.
+std::string RunPage(const RunData& run, const std::string& name) {
   RunProgress progress = ProgressOf(run);
-  std::string title = Escaped("Tuning run " + name);
-  std::string page = fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<title>{0}</title>\n<style>{1}</style>\n</head>\n<body>\n<h1>{0}</h1>\n",
-      title, PageStyle(progress.searchers.size()));
-  for (Section section : kSections) page += section(run, progress);
-  return page + "</body>\n</html>\n";
+  std::string content;
+  for (Section section : kSections) content += section(run, progress);
+  return HtmlPage("Tuning run " + name, progress.searchers.size(), content);
 }
 
-Status RunReport(const ReportCommand& command) {
-  for (const std::string& file : {RunSummaryPath(command.run), RunEventsPath(command.run)}) {
+Status ReportRun(const ReportCommand& command) {
+  if (command.time) return UsageError("--time: expected a compiled model, got '{}'", command.input);
+  for (const std::string& file : {RunSummaryPath(command.input), RunEventsPath(command.input)}) {
     if (IsSameFile(file, command.output)) {
       return UsageError("-o {}: the run needs that file; give another one", command.output);
     }
   }
   TCC_RETURN_IF_ERROR(CheckWritable(command.output));
-  TCC_ASSIGN_OR_RETURN(RunData run, ReadRun(command.run));
-  std::string page = ReportPage(run, NameOfRun(command.run));
-  return WriteFileAtomically(command.output, page);
+  TCC_ASSIGN_OR_RETURN(RunData run, ReadRun(command.input));
+  return WriteFileAtomically(command.output, RunPage(run, NameOfRun(command.input)));
+}
+
+Status ReportArtefact(const ReportCommand& command) {
+  if (IsSameFile(command.input, command.output)) {
+    return UsageError("-o {}: that is the compiled model; give another file", command.output);
+  }
+  TCC_RETURN_IF_ERROR(CheckWritable(command.output));
+  TCC_ASSIGN_OR_RETURN(Artefact artefact, ReadArtefact(command.input));
+  std::optional<Notes> notes;
+  if (!artefact.notes.bytes.empty()) {
+    TCC_ASSIGN_OR_RETURN(notes, NotesOf(artefact));
+  }
+  std::optional<KernelTimes> times;
+  if (command.time) {
+    TCC_ASSIGN_OR_RETURN(times, TimeKernels(artefact, ThreadCount(command.threads)));
+  }
+  return WriteFileAtomically(command.output, ArtefactPage(artefact, notes, times));
+}
+
+Status RunReport(const ReportCommand& command) {
+  return IsArtefact(command.input) ? ReportArtefact(command) : ReportRun(command);
 }
 
 }  // namespace
 
 Action DeclareReport(CommandLine& line) {
   auto command = std::make_shared<ReportCommand>();
-  line.AddOption("run", command->run, "Folder that tcc tune --run made").Required().TypeName("RUN");
+  line.AddOption("input", command->input, "Folder that tcc tune --run made, or a compiled model")
+      .Required()
+      .TypeName("RUN|OUT.tcc");
   line.AddOption("-o,--output", command->output, "Page of HTML to write")
       .Required()
       .TypeName("OUT.html");
+  line.AddFlag("--time", command->time, "Measure the kernels of a compiled model on this machine");
+  AddThreadsOption(line, command->threads);
   return [command] { return RunReport(*command); };
 }
 

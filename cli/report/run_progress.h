@@ -4,15 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "cli/report/plot_frame.h"
 #include "cli/report/report_data.h"
 
 namespace tcc {
-
-// A corner of a line in a plot.
-struct PlotPoint {
-  double x = 0;
-  double y = 0;
-};
 
 // A trial of a task.
 struct TaskMark {

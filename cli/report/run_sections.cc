@@ -99,7 +99,7 @@ std::string WarningsText(const RunData& run) {
 std::string SearcherLegend(const RunProgress& progress) {
   std::string items;
   for (size_t s = 0; s < progress.searchers.size(); ++s) {
-    items += fmt::format("<li><span class=\"swatch {}\"></span>{}</li>\n", SearcherStyle(s),
+    items += fmt::format("<li><span class=\"swatch {}\"></span>{}</li>\n", ColourStyle(s),
                          Escaped(progress.searchers[s].name));
   }
   return "<ul class=\"legend\">\n" + items + "</ul>\n";

@@ -36,7 +36,7 @@ class Page(html.parser.HTMLParser):
         if tag == "svg":
             self.plots.append([])
         style = dict(attributes).get("class") or ""
-        if tag == "circle" or (tag == "path" and ("line" in style.split() or "cross" in style)):
+        if tag in ("circle", "rect") or (tag == "path" and ("line" in style.split() or "cross" in style)):
             self.plots[-1].append(dict(attributes))
 
     def handle_endtag(self, tag):
@@ -90,9 +90,11 @@ class Report(CommandTest):
                  for event in events]
         (self.run_folder / "events.jsonl").write_bytes(b"".join(b + b"\n" for b in lines) + cut)
 
-    def report(self):
-        """The page of the run, which is checked for all that every page must keep."""
-        self.assertEqual(self.call("report", self.run_folder, "-o", self.output), "")
+    def report(self, what=None, *options):
+        """The page of the run, or of another input, which is checked for all that every page must
+        keep."""
+        self.assertEqual(self.call("report", what or self.run_folder, "-o", self.output, *options),
+                         "")
         text = self.output.read_text(encoding="utf-8")
         page = Page(text)
         self.assertEqual(page.problems, [])
@@ -334,6 +336,82 @@ class Report(CommandTest):
         self.refused("run.json")
         self.assertEqual(self.output.read_bytes(), page)
 
+    def compiled(self, network, *options):
+        artefact = self.folder / f"{network}.tcc"
+        self.call("compile", self.export(network, "--small"), "--target", "native", "-o", artefact,
+                  *options)
+        return artefact
+
+    def test_a_compiled_model_becomes_a_page(self):
+        artefact = self.compiled("resnet18")
+        facts = json.loads(self.call("inspect", artefact, "--json"))
+        page = self.report(artefact)
+        self.assert_stands_alone()
+        said = page.said()
+        self.assertIn("Compiled model resnet18", said)
+        for kernel in facts["kernels"]:
+            schedule = json.loads(self.call("inspect", artefact, "--json", "--kernel",
+                                            kernel["name"]))["schedule"]
+            self.assertIn(schedule, said)
+        for node in ["layer2.0.conv1", "layer4.1.relu"]:
+            self.assertIn(node, said)
+        self.assertEqual(len(page.plots), 1)  # the arena
+        boxes = [shape for shape in page.plots[0] if "width" in shape]
+        self.assertGreater(len(boxes), 10)
+        for box in boxes:
+            self.assertGreater(float(box["width"]), 0)
+            self.assertGreaterEqual(float(box["y"]), 0)
+
+    def test_kernels_of_a_compiled_model_are_timed_on_request(self):
+        artefact = self.compiled("dqn")
+        page = self.report(artefact, "--time", "--threads", "1")
+        self.assertEqual(len(page.plots), 2)  # the roofline and the arena
+        circles = [shape for shape in page.plots[0] if "cx" in shape]
+        flops = [kernel["flops"] for kernel in
+                 json.loads(self.call("inspect", artefact, "--json"))["kernels"]]
+        self.assertEqual(len(circles), sum(work > 0 for work in flops))
+        self.assertIn("1 thread of a CPU", page.said())
+        self.assertIn("of its bound", page.said())
+
+    def test_a_loops_nodes_are_under_their_loop(self):
+        said = self.report(self.compiled("lstm_lm")).said()
+        self.assertIn("Loop", said)
+        self.assertIn("  lstm1/Gemm", said)
+
+    def test_a_compiled_model_without_notes_says_so(self):
+        page = self.report(self.compiled("dqn", "--notes", "none"))
+        self.assertIn("compiled without notes", page.said())
+        self.assertEqual(page.plots, [])
+
+    def test_names_of_a_compiled_model_are_text_whatever_they_hold(self):
+        import onnx  # pylint: disable=import-outside-toplevel
+        model = onnx.load(self.export("dqn", "--small"))
+        model.graph.name = HOSTILE
+        for node in model.graph.node:
+            node.name += HOSTILE
+        for value in [*model.graph.input, *model.graph.output]:
+            name, value.name = value.name, value.name + HOSTILE
+            for node in model.graph.node:
+                for names in [node.input, node.output]:
+                    for i, other in enumerate(names):
+                        if other == name:
+                            names[i] = value.name
+        path, artefact = self.folder / "hostile.onnx", self.folder / "hostile.tcc"
+        onnx.save(model, path)
+        self.call("compile", path, "--target", "native", "-o", artefact)
+        self.assertIn(HOSTILE, self.report(artefact).said())
+
+    def test_a_compiled_model_is_not_overwritten_by_its_page(self):
+        artefact = self.compiled("dqn")
+        before = artefact.read_bytes()
+        self.call("report", artefact, "-o", artefact, expect=2)
+        self.assertEqual(artefact.read_bytes(), before)
+        artefact.write_bytes(before[:-1])
+        self.call("report", artefact, "-o", self.output, expect=4)
+        self.write_run(ended([]), [])
+        self.call("report", self.run_folder, "-o", self.output, "--time", expect=2)
+        self.assertIn("expected a compiled model", self.error)
+
     def wide_run(self):
         long = "layer_with_a_very_long_name_" * 12
         events = [trial(1, long, "constructed")]
@@ -349,6 +427,11 @@ class Report(CommandTest):
         if not browser:
             self.skip_aloud(f"no browser is here; looked for {', '.join(CHROMES)}")
         self.wide_run()
+        self.assert_fits(browser)
+        self.report(self.compiled("resnet18"), "--time")
+        self.assert_fits(browser)
+
+    def assert_fits(self, browser):
         # A frame is as wide as it says, a window is not where it is narrow.
         frames = "".join(f'<iframe style="width:{width}px;height:4000px;border:0"></iframe>'
                          for width in WIDTHS)
