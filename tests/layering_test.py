@@ -116,7 +116,7 @@ ROOMS = {
         "tuning": {"candidate", "measure", "database", "space", "model", "searchers"},
     },
     "cli": {".": set(), "bench": {"."}, "compile": {"."}, "cost_model": {"."}, "database": {"."},
-            "devices": {"."}, "diff": {".", "bench"}, "export": {"."}, "help": {"."}, "report": {"."}},
+            "devices": {"."}, "diff": {".", "bench"}, "export": {"."}, "help": {"."}, "report": {".", "bench"}},
     "bench": {
         "operator": set(),
         "cpu": {"operator"},

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/profile.h"
+#include "cli/bench/profile.h"
 #include "compiler/notes.h"
 
 namespace tcc {

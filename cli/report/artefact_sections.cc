@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "cli/kernel_bound.h"
+#include "cli/kernel_facts.h"
 #include "cli/readable_units.h"
 #include "cli/report/artefact_page.h"
 #include "cli/report/html.h"
@@ -36,12 +37,6 @@ std::string TensorsText(const std::vector<TensorInfo>& tensors, const Metadata& 
   for (const TensorInfo& info : tensors)
     texts.push_back(info.name + " " + TypeText(info, metadata));
   return fmt::format("{}", fmt::join(texts, ", "));
-}
-
-std::vector<size_t> CallsOfKernels(const Artefact& artefact) {
-  std::vector<size_t> calls(artefact.metadata.kernels.size());
-  for (const PlanCall* call : CallsIn(artefact.plan.body)) ++calls[call->kernel];
-  return calls;
 }
 
 std::string StatisticText(const KernelInfo& kernel, std::string_view key) {
@@ -173,7 +168,7 @@ std::string ScheduleText(const std::string& schedule) {
 std::string SummarySection(const ArtefactView& view) {
   const Artefact& artefact = view.artefact;
   const Metadata& metadata = artefact.metadata;
-  std::vector<size_t> calls = CallsOfKernels(artefact);
+  std::vector<int64_t> calls = CallsOfKernels(artefact);
   double flops = 0;
   for (size_t k = 0; k < calls.size(); ++k) {
     flops += static_cast<double>(metadata.kernels[k].flops) * static_cast<double>(calls[k]);
@@ -226,7 +221,7 @@ std::string KernelSection(const ArtefactView& view) {
   }
   head.push_back({view.notes != nullptr ? "sketch" : "nodes"});
 
-  std::vector<size_t> calls = CallsOfKernels(view.artefact);
+  std::vector<int64_t> calls = CallsOfKernels(view.artefact);
   std::vector<double> moved = BytesOfCalls(view.artefact);
   std::vector<Cells> rows;
   for (size_t k : order) {
