@@ -8,7 +8,7 @@ constexpr Command kCommands[] = {
     {"compile", "Compile a model into one file that runs by itself", DeclareCompile},
     {"tune",    "Measure kernels for a model and remember the best", DeclareTune},
     {"worker",  "Measure kernels for tuners on other machines",      DeclareWorker},
-    {"report",  "Write a page that shows a run of tuning",           DeclareReport},
+    {"report",  "Write a page that shows a run of tuning or a compiled model",           DeclareReport},
     {"db",      "List, copy, merge and check databases of measurements", DeclareDb},
     {"cost-model", "Train and judge what predicts the time of kernels", DeclareCostModel},
     {"run",     "Run a compiled model",                              DeclareRun},

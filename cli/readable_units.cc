@@ -41,11 +41,14 @@ std::string ReadableBytes(uint64_t bytes) {
   return InUnits(static_cast<double>(bytes) / 1024, 1024, kBytes);
 }
 
+std::string ReadableNumber(double value) {
+  if (value <= 0) return "-";
+  if (value >= 100) return fmt::format("{:.0f}", value);
+  return fmt::format("{:.{}f}", value, value >= 10 ? 1 : value >= 1 ? 2 : 3);
+}
+
 std::string ReadableMicroseconds(double seconds) {
-  double us = seconds * 1e6;
-  if (us <= 0) return "-";
-  if (us >= 100) return fmt::format("{:.0f}", us);
-  return fmt::format("{:.{}f}", us, us >= 10 ? 1 : us >= 1 ? 2 : 3);
+  return ReadableNumber(seconds * 1e6);
 }
 
 std::string Counted(size_t count, const char* thing) {

@@ -12,6 +12,9 @@ std::string ReadableFlops(double flops);
 // Returns "1 byte", "512 bytes", "97.5 MiB"; thousands of 1,024.
 std::string ReadableBytes(uint64_t bytes);
 
+// Returns at least three digits of a number: "0.039", "13.2", "1064"; "-" for 0 and less.
+std::string ReadableNumber(double value);
+
 // Returns microseconds without their unit, for columns: "0.039", "13.2", "4520"; "-" for 0.
 std::string ReadableMicroseconds(double seconds);
 

@@ -105,8 +105,8 @@ std::string RooflineSection(const ArtefactView& view) {
   for (const Dot& dot : dots) {
     const KernelInfo& kernel = view.artefact.metadata.kernels[dot.kernel];
     std::string title =
-        fmt::format("{}: {:.1f} % of the time, {:.3g} GFLOP/s, {:.3g} FLOP per byte", kernel.name,
-                    100 * dot.share, dot.place.y, dot.place.x);
+        fmt::format("{}: {:.1f} % of the time, {} GFLOP/s, {} FLOP per byte", kernel.name,
+                    100 * dot.share, ReadableNumber(dot.place.y), ReadableNumber(dot.place.x));
     frame.AddCircle(view.notes ? FamilyStyle(view, dot.kernel) : "whole", dot.place,
                     std::max(kSmallest, kLargest * std::sqrt(dot.share)), title);
   }

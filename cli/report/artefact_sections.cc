@@ -63,15 +63,17 @@ void AddTimes(const KernelTimes& times, size_t k, const KernelInfo& kernel, doub
   const KernelTime& time = times.kernels[k];
   const double sum = SumOf(times);
   const double a_call = time.calls > 0 ? time.seconds / static_cast<double>(time.calls) : 0;
-  auto add = [&](double value, const char* digits) {
-    bool known = a_call > 0 && value > 0;
-    row.push_back(NumericCell(known ? fmt::format(fmt::runtime(digits), value) : ""));
+  auto add = [&](double value, const std::string& text) {
+    row.push_back(NumericCell(a_call > 0 && value > 0 ? text : ""));
   };
   row.push_back(NumericCell(ReadableMicroseconds(time.seconds)));
-  add(sum > 0 ? 100 * time.seconds / sum : 0, "{:.1f} %");
-  add(static_cast<double>(kernel.flops) / a_call * 1e-9, "{:.3g}");
-  add(moved / a_call * 1e-9, "{:.3g}");
-  add(100 * bound.seconds / a_call, "{:.0f} %");
+  const double share = sum > 0 ? 100 * time.seconds / sum : 0;
+  const double gflops = static_cast<double>(kernel.flops) / a_call * 1e-9;
+  const double gbytes = moved / a_call * 1e-9, of_bound = 100 * bound.seconds / a_call;
+  add(share, fmt::format("{:.1f} %", share));
+  add(gflops, ReadableNumber(gflops));
+  add(gbytes, ReadableNumber(gbytes));
+  add(of_bound, fmt::format("{:.0f} %", of_bound));
   row.push_back({bound.of});
 }
 

@@ -89,11 +89,11 @@ std::string PlotFrame::Grid() const {
   std::string lines = "<path class=\"grid\" d=\"", labels;
   for (double tick : TicksOf(x_, kMaxTicks)) {
     lines += fmt::format("M{:.1f} {:.1f}V{:.1f}", X(tick), top, bottom);
-    labels += LabelText(X(tick), bottom + 16, "middle", fmt::format("{:.4g}", tick));
+    labels += LabelText(X(tick), bottom + 16, "middle", fmt::format("{:.6g}", tick));
   }
   for (double tick : TicksOf(y_, kMaxTicks)) {
     lines += fmt::format("M{:.1f} {:.1f}H{:.1f}", left, Y(tick), right);
-    labels += LabelText(left - 6, Y(tick) + 4, "end", fmt::format("{:.3g}", tick));
+    labels += LabelText(left - 6, Y(tick) + 4, "end", fmt::format("{:.6g}", tick));
   }
   double middle = (top + bottom) / 2;
   labels += LabelText((left + right) / 2, size_.height - 6, "middle", x_.label);
