@@ -14,8 +14,9 @@ class Schedules(CommandTest):
 
     def compile(self, name, *arguments, expect=0):
         artefact = self.folder / name
-        self.call("compile", self.model, "--target", "native", "-o", artefact, *arguments,
-                  expect=expect)
+        # Notes tell whether a schedule was given.
+        self.call("compile", self.model, "--target", "native", "--notes", "none", "-o", artefact,
+                  *arguments, expect=expect)
         return artefact
 
     def any_trace(self):
