@@ -37,7 +37,7 @@ StatusOr<std::string> UnpackText(std::span<const uint8_t> packed, const std::str
     left = ZSTD_decompressStream(context.get(), &out, &in);
     bool stuck = in.pos == before && out.pos == 0;
     if (ZSTD_isError(left) || (stuck && left != 0)) {
-      return InvalidInput("{}: expected whole zstd data; it is damaged or cut off", what);
+      return InvalidInput("{}: expected a whole zstd file; it is damaged or cut off", what);
     }
     if (out.pos > most_bytes - text.size()) {
       return InvalidInput("{}: expected at most {} bytes of text", what, most_bytes);

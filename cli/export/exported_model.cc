@@ -23,8 +23,7 @@ Status CheckIsStaticOnCpu(const Artefact& artefact) {
         artefact.target);
   }
   const Metadata& metadata = artefact.metadata;
-  // Without shape variables there is nothing to compute from them either.
-  if (artefact.plan.fixed_variables() == 0) return OkStatus();
+  if (metadata.shape_variables.empty() && artefact.plan.lets.empty()) return OkStatus();
   return Unsupported(
       "the model has free dimensions ({}), and memory in C has fixed sizes; compile it with --dim "
       "NAME=SIZE",

@@ -181,7 +181,7 @@ std::string SummarySection(const ArtefactView& view) {
       {"outputs", TensorsText(metadata.outputs, metadata)},
       {"work", ReadableFlops(flops) + " in the calls of a plan, those of loops counted once"},
       {"kernels", fmt::format("{}, called {} times, {}", calls.size(),
-                              std::accumulate(calls.begin(), calls.end(), size_t{0}),
+                              std::accumulate(calls.begin(), calls.end(), int64_t{0}),
                               ReadableBytes(artefact.kernels.bytes.size()))},
       {"weights", ReadableBytes(artefact.weights.bytes.size())}};
   if (std::optional<int64_t> arena = artefact.plan.arena_bytes.AsConstant()) {

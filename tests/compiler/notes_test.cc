@@ -171,7 +171,7 @@ TEST_CASE("damaged notes are refused by what is wrong with them", "[compiler][no
   const std::string good = GoodDocument();
   CHECK(Refusal(good).empty());
   CHECK(Message(ReadNotes(std::vector<uint8_t>{1, 2, 3}).status()) ==
-        "notes: expected whole zstd data; it is damaged or cut off");
+        "notes: expected a whole zstd file; it is damaged or cut off");
   CHECK(Refusal("{") == "notes: expected JSON");
   CHECK(Refusal("[]") == "notes: field 'schema' is missing");
   CHECK(Refusal(Replaced(good, "tcc.notes/1", "tcc.notes/2")) ==
