@@ -80,8 +80,7 @@ void Reporter::EndStage(const std::string& next) {
   stopwatch_ = Stopwatch();
 }
 
-StatusOr<CompileRequest> MakeRequest(const CompileOptions& options,
-                                     const ImportFunction& import_model, Reporter& reporter) {
+StatusOr<CompileSettings> SettingsOf(const CompileOptions& options, Reporter& reporter) {
   TCC_ASSIGN_OR_RETURN(NumericMode numeric, FindNumericMode(options.numeric));
   TCC_ASSIGN_OR_RETURN(Target target, FindTarget(options.target));
   TCC_ASSIGN_OR_RETURN(ImportOptions import, ToImport(options));
@@ -90,10 +89,6 @@ StatusOr<CompileRequest> MakeRequest(const CompileOptions& options,
     reporter.Log(LogLevel::kWarning, message);
   };
   import.warn = warn;
-  import.facts_of = PartialEvaluator();
-  reporter.Report("import", 0, 1);
-  TCC_RETURN_IF_ERROR(StopIfRequested(options.cancellation));
-  TCC_ASSIGN_OR_RETURN(Graph graph, import_model(import));
   int threads = options.threads > 0 ? options.threads : UsableCpus();
   tcc::CompileOptions compile{
       .target = target,
@@ -110,7 +105,17 @@ StatusOr<CompileRequest> MakeRequest(const CompileOptions& options,
     TCC_ASSIGN_OR_RETURN(compile.tuned, ReadTunedSchedules(options.database, target, UsableCpus(),
                                                            options.device, warn));
   }
-  return CompileRequest{std::move(graph), std::move(compile)};
+  return CompileSettings{std::move(import), std::move(compile)};
+}
+
+StatusOr<CompileRequest> MakeRequest(const CompileOptions& options,
+                                     const ImportFunction& import_model, Reporter& reporter) {
+  TCC_ASSIGN_OR_RETURN(CompileSettings settings, SettingsOf(options, reporter));
+  settings.import.facts_of = PartialEvaluator();
+  reporter.Report("import", 0, 1);
+  TCC_RETURN_IF_ERROR(StopIfRequested(options.cancellation));
+  TCC_ASSIGN_OR_RETURN(Graph graph, import_model(settings.import));
+  return CompileRequest{std::move(graph), std::move(settings.options)};
 }
 
 }  // namespace tcc::v1

@@ -32,6 +32,16 @@ class Reporter {
   Stopwatch stopwatch_;  // of the stage
 };
 
+// The compiler's own options for a model that is still to be imported.
+struct CompileSettings {
+  ImportOptions import;
+  tcc::CompileOptions options;
+};
+
+// Reads the inputs that the options name, and connects `reporter`, which must outlive the result,
+// to the compiler's stages and warnings. Error: an option that does not fit, by its name.
+StatusOr<CompileSettings> SettingsOf(const CompileOptions& options, Reporter& reporter);
+
 // A model, and the compiler's own options for it.
 struct CompileRequest {
   Graph graph;
@@ -41,9 +51,8 @@ struct CompileRequest {
 // A call of ImportOnnx or ImportOnnxBytes for one model.
 using ImportFunction = std::function<StatusOr<Graph>(const ImportOptions&)>;
 
-// Imports the model, reads the inputs that the options name, and connects `reporter`, which must
-// outlive the result, to the compiler's stages and warnings. Error: an option that does not fit, by
-// its name; ImportOnnx's; Cancelled where a stop is requested.
+// Imports the model by SettingsOf the options. Error: SettingsOf's, ImportOnnx's; Cancelled where a
+// stop is requested.
 StatusOr<CompileRequest> MakeRequest(const CompileOptions& options,
                                      const ImportFunction& import_model, Reporter& reporter);
 

@@ -6,7 +6,8 @@
 //   tcc::Result<tcc::Module> module = tcc::Module::Load(*artefact);
 //   tcc::Status status = module->Run({tcc::In("x", x)}, {tcc::Out("y", y)});
 //
-// Tune searches for faster schedules by measuring; a compilation takes them from a database.
+// A Session runs an ONNX model at any shape and compiles when it has to, for trials and tests. Tune
+// searches for faster schedules by measuring; a compilation takes them from a database.
 //
 // docs/embedding.md is the guide and explains how versions relate to the ABI.
 
@@ -95,6 +96,46 @@ TCC_EXPORT Result<Artefact> Compile(const std::string& path, const CompileOption
 // Compiles an ONNX file's content, which is not needed afterwards.
 TCC_EXPORT Result<Artefact> Compile(std::span<const std::uint8_t> model,
                                     const CompileOptions& options = {});
+
+// A tensor in memory of its own, dense and row-major.
+struct OwnedTensor {
+  std::string name;
+  DType dtype = DType::kFloat32;
+  std::vector<std::int64_t> shape;
+  std::shared_ptr<void> data;  // at a multiple of kAlignment
+  std::size_t bytes = 0;
+};
+
+// A handle to an ONNX model that runs at any shape. A run compiles for the sizes of its inputs, and
+// for the values (of at most 4 KiB) of inputs that decide shapes, unless the same was compiled
+// before: the last 8 results stay in memory, and all of them in files of the folder
+// $TCC_CACHE_DIR/session, or tcc/session in that of $XDG_CACHE_HOME or ~/.cache. The least recently
+// used files go when they take more than $TCC_CACHE_BYTES (8 GiB).
+//
+// A new size costs the time of a compilation: a program that serves requests compiles the sizes
+// that it serves beforehand. Runs may come from several threads; one compiles at a time.
+class TCC_EXPORT Session {
+ public:
+  // Imports the model. `options` hold for every run; their hooks are called from Run, and a stop
+  // request ends the compilation under way and all later ones with kCancelled.
+  static Result<Session> Open(const std::string& path, const CompileOptions& options = {},
+                              const LoadOptions& load = {});
+
+  const std::vector<TensorInfo>& inputs() const;
+
+  // Returns the outputs in the model's order. kBadInput, naming the input, where one is missing or
+  // does not fit, and where the model's file has changed; else errors of Compile, which say for
+  // which sizes it was, and of Module::Run.
+  Result<std::vector<OwnedTensor>> Run(std::span<const Input> inputs) const;
+  Result<std::vector<OwnedTensor>> Run(std::initializer_list<Input> inputs) const {
+    return Run(std::span(inputs.begin(), inputs.size()));
+  }
+
+ private:
+  struct State;
+  explicit Session(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  std::shared_ptr<State> state_;
+};
 
 // A kernel of a network: what it computes, and how. docs/text_format.md and docs/schedules.md
 // explain how to read the texts.

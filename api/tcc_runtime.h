@@ -148,6 +148,7 @@ struct Copies {
 };
 
 class Artefact;  // tcc.h
+class Session;   // tcc.h
 class Executor;
 
 // A handle to a compiled network, ready to run; copies share weights and kernels. All members may
@@ -196,6 +197,7 @@ class TCC_EXPORT Module {
 
  private:
   friend class Executor;
+  friend class Session;
   struct State;
   struct Access;
   explicit Module(std::shared_ptr<const State> state) : state_(std::move(state)) {}

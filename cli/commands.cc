@@ -11,7 +11,7 @@ constexpr Command kCommands[] = {
     {"report",  "Write a page that shows a run of tuning or a compiled model",           DeclareReport},
     {"db",      "List, copy, merge and check databases of measurements", DeclareDb},
     {"cost-model", "Train and judge what predicts the time of kernels", DeclareCostModel},
-    {"run",     "Run a compiled model",                              DeclareRun},
+    {"run",     "Run a compiled model, or an ONNX model at any shape", DeclareRun},
     {"check",   "Compare a model with the reference",                DeclareCheck},
     {"bench",   "Measure a compiled model",                          DeclareBench},
     {"diff",    "Say what tells two compiled models apart, and where the slower one loses", DeclareDiff},

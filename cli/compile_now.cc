@@ -6,6 +6,7 @@
 #include "compiler/compile_graph.h"
 #include "compiler/schedule_folder.h"
 #include "compiler/tune_graph.h"
+#include "runtime/cuda/cuda_driver.h"
 
 namespace tcc {
 namespace {
@@ -48,8 +49,14 @@ StatusOr<Target> TargetOf(const CompileNowOptions& options) {
   return FindTarget(options.target.empty() ? "native" : options.target);
 }
 
-StatusOr<Artefact> CompileNow(const Graph& graph, const CompileNowOptions& options, int threads,
-                              GpuCode gpu_code, Progress& progress) {
+GpuCode CodeForDriver(const Target& target) {
+  if (target.kind != TargetKind::kGpu) return GpuCode::kCubin;
+  StatusOr<CudaDriver> driver = OpenCudaDriver();
+  return driver.ok() && driver->takes_notes ? GpuCode::kCudaText : GpuCode::kCubin;
+}
+
+StatusOr<CompileOptions> ToCompileOptions(const CompileNowOptions& options, int threads,
+                                          GpuCode gpu_code, Progress& progress) {
   TCC_RETURN_IF_ERROR(CheckDevice(options));
   TCC_ASSIGN_OR_RETURN(Target target, TargetOf(options));
   CompileOptions compile{.target = target, .threads = threads, .progress = progress.hook()};
@@ -64,6 +71,13 @@ StatusOr<Artefact> CompileNow(const Graph& graph, const CompileNowOptions& optio
                                                            options.device, compile.warn));
   }
   compile.gpu_code = gpu_code;
+  return compile;
+}
+
+StatusOr<Artefact> CompileNow(const Graph& graph, const CompileNowOptions& options, int threads,
+                              GpuCode gpu_code, Progress& progress) {
+  TCC_ASSIGN_OR_RETURN(CompileOptions compile,
+                       ToCompileOptions(options, threads, gpu_code, progress));
   return CompileGraph(graph, compile);
 }
 

@@ -27,6 +27,14 @@ Status ExpectNone(const CompileNowOptions& options);
 // Returns the row of --target.
 StatusOr<Target> TargetOf(const CompileNowOptions& options);
 
+// Returns the code that this machine's driver takes: text if it is an emulated one.
+GpuCode CodeForDriver(const Target& target);
+
+// Returns the compiler's options, which report to `progress`; it must outlive them. Reads the
+// schedules.
+StatusOr<CompileOptions> ToCompileOptions(const CompileNowOptions& options, int threads,
+                                          GpuCode gpu_code, Progress& progress);
+
 StatusOr<Artefact> CompileNow(const Graph& graph, const CompileNowOptions& options, int threads,
                               GpuCode gpu_code, Progress& progress);
 

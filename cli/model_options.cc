@@ -18,28 +18,6 @@ Status PutOnce(std::map<std::string, T>& map, const std::string& option, const s
   return UsageError("{}: '{}' is given twice", option, name);
 }
 
-StatusOr<ImportOptions> ToImportOptions(const ModelOptions& options) {
-  ImportOptions import;
-  import.external_data_folder = options.external_data_folder;
-  if (options.allow_symlinks) import.external_data_links = Links::kFollowed;
-  for (const std::string& text : options.dims) {
-    TCC_ASSIGN_OR_RETURN(auto pair, SplitAssignment("--dim", text));
-    TCC_ASSIGN_OR_RETURN(int64_t size, ParseSize("--dim", pair.second));
-    TCC_RETURN_IF_ERROR(PutOnce(import.dims, "--dim", pair.first, size));
-  }
-  for (const std::string& text : options.shapes) {
-    TCC_ASSIGN_OR_RETURN(auto pair, SplitAssignment("--shape", text));
-    TCC_ASSIGN_OR_RETURN(std::vector<int64_t> shape, ParseShape("--shape", pair.second));
-    TCC_RETURN_IF_ERROR(PutOnce(import.shapes, "--shape", pair.first, std::move(shape)));
-  }
-  for (const std::string& text : options.binds) {
-    TCC_ASSIGN_OR_RETURN(auto pair, SplitAssignment("--bind", text));
-    TCC_ASSIGN_OR_RETURN(Tensor tensor, ReadNpy(pair.second));
-    TCC_RETURN_IF_ERROR(PutOnce(import.binds, "--bind", pair.first, std::move(tensor)));
-  }
-  return import;
-}
-
 // "--bind k=FILE.npy"; without a key only the option.
 std::string TextOf(const WantedOption& wanted) {
   const std::string& key = wanted.key;
@@ -87,6 +65,28 @@ Status ExpectNone(const ModelOptions& options) {
       return UsageError("{} is for a model that is compiled now; got a compiled one", option);
   }
   return OkStatus();
+}
+
+StatusOr<ImportOptions> ToImportOptions(const ModelOptions& options) {
+  ImportOptions import;
+  import.external_data_folder = options.external_data_folder;
+  if (options.allow_symlinks) import.external_data_links = Links::kFollowed;
+  for (const std::string& text : options.dims) {
+    TCC_ASSIGN_OR_RETURN(auto pair, SplitAssignment("--dim", text));
+    TCC_ASSIGN_OR_RETURN(int64_t size, ParseSize("--dim", pair.second));
+    TCC_RETURN_IF_ERROR(PutOnce(import.dims, "--dim", pair.first, size));
+  }
+  for (const std::string& text : options.shapes) {
+    TCC_ASSIGN_OR_RETURN(auto pair, SplitAssignment("--shape", text));
+    TCC_ASSIGN_OR_RETURN(std::vector<int64_t> shape, ParseShape("--shape", pair.second));
+    TCC_RETURN_IF_ERROR(PutOnce(import.shapes, "--shape", pair.first, std::move(shape)));
+  }
+  for (const std::string& text : options.binds) {
+    TCC_ASSIGN_OR_RETURN(auto pair, SplitAssignment("--bind", text));
+    TCC_ASSIGN_OR_RETURN(Tensor tensor, ReadNpy(pair.second));
+    TCC_RETURN_IF_ERROR(PutOnce(import.binds, "--bind", pair.first, std::move(tensor)));
+  }
+  return import;
 }
 
 StatusOr<Graph> ImportModel(const ModelOptions& options,

@@ -6,6 +6,7 @@
 
 #include "cli/command_line.h"
 #include "ir/graph/graph.h"
+#include "models/onnx/import_onnx.h"
 #include "support/status.h"
 #include "support/target.h"
 
@@ -24,6 +25,8 @@ struct ModelOptions {
 void AddModelOptions(CommandLine& line, ModelOptions& options);
 // Fails with FailedPrecondition, naming the option, where one is given: for a compiled model.
 Status ExpectNone(const ModelOptions& options);
+// Parses the options and reads the tensors of --bind.
+StatusOr<ImportOptions> ToImportOptions(const ModelOptions& options);
 // Imports the model. `warn` is as in ImportOptions.
 StatusOr<Graph> ImportModel(const ModelOptions& options,
                             std::function<void(const std::string& message)> warn = {});

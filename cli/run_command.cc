@@ -6,17 +6,21 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
 
 #include "cli/command.h"
+#include "cli/compile_now.h"
 #include "cli/feed.h"
+#include "cli/model_options.h"
 #include "cli/npz.h"
+#include "cli/progress.h"
 #include "cli/standard_error.h"
 #include "cli/threads_option.h"
 #include "compiler/devices/reference_device.h"
-#include "runtime/executor/executor.h"
+#include "compiler/session.h"
 #include "support/file.h"
 #include "support/npy.h"
 #include "support/option_values.h"
@@ -25,12 +29,20 @@ namespace tcc {
 namespace {
 
 struct RunCommand {
-  std::string artefact;
+  ModelOptions model;  // or a compiled one
+  CompileNowOptions compile;
   FeedOptions feed;
   bool random_given = false;
   std::string output_folder;
   std::vector<std::string> outputs;  // name=y.npy, all.npz
   int threads = 0;
+  ProgressOptions progress;
+};
+
+// A model that is ready for its inputs.
+struct ReadyModel {
+  Metadata metadata;
+  std::function<StatusOr<std::vector<Tensor>>(std::span<const Tensor> inputs)> run;
 };
 
 // The destination of one --output.
@@ -101,7 +113,7 @@ StatusOr<std::vector<OutputFile>> OutputFiles(const RunCommand& command, const M
 Status CheckOutputFile(const OutputFile& file, const RunCommand& command,
                        const Metadata& metadata) {
   std::vector<std::string> read = FilesOf(command.feed);
-  read.push_back(command.artefact);
+  read.push_back(command.model.path);
   for (const std::string& other : read) {
     if (IsSameFile(file.path, other)) {
       return UsageError("output {}: that is {}, which is read; expected another file", file.path,
@@ -142,28 +154,69 @@ Status WriteOutput(const OutputFile& file, const std::vector<Tensor>& outputs,
   return WriteNpz(named, file.path);
 }
 
+bool IsFed(const FeedOptions& feed) {
+  return !feed.inputs.empty() || !feed.golden.empty();
+}
+
 // Reports random inputs that nobody asked for, so that their results are not taken for a model's
 // answer.
 void TellUnasked(const RunCommand& command, const Metadata& metadata) {
-  const FeedOptions& feed = command.feed;
-  bool asked = command.random_given || !feed.inputs.empty() || !feed.golden.empty();
+  bool asked = command.random_given || IsFed(command.feed);
   if (asked || metadata.inputs.empty()) return;
-  TellError("tcc: no --input is given; random inputs of seed {} are used\n", feed.random_seed);
+  TellError("tcc: no --input is given; random inputs of seed {} are used\n",
+            command.feed.random_seed);
 }
 
-Status RunRun(const RunCommand& command) {
+LoadOptions LoadOptionsOf(const RunCommand& command) {
   LoadOptions load;
   load.threads = ThreadCount(command.threads);
   load.devices = AllDevices();
   load.map_weights = true;  // one run reads them once
-  TCC_ASSIGN_OR_RETURN(Module module, Module::Load(command.artefact, load));
-  const Metadata& metadata = module.metadata();
+  return load;
+}
+
+StatusOr<ReadyModel> LoadArtefact(const RunCommand& command) {
+  TCC_RETURN_IF_ERROR(ExpectNone(command.compile));
+  TCC_RETURN_IF_ERROR(ExpectNone(command.model));
+  TCC_ASSIGN_OR_RETURN(Module module, Module::Load(command.model.path, LoadOptionsOf(command)));
+  return ReadyModel{module.metadata(), [module](std::span<const Tensor> inputs) {
+                      return Executor(module).Run(inputs);
+                    }};
+}
+
+// Opens an ONNX model, which is compiled for the sizes of its inputs once they are known.
+StatusOr<ReadyModel> OpenModel(const RunCommand& command, Progress& progress) {
+  SessionOptions options;
+  options.load = LoadOptionsOf(command);
+  options.cache = ArtefactCache::OfUser();
+  TCC_ASSIGN_OR_RETURN(options.import, ToImportOptions(command.model));
+  TCC_ASSIGN_OR_RETURN(Target target, TargetOf(command.compile));
+  TCC_ASSIGN_OR_RETURN(options.compile, ToCompileOptions(command.compile, options.load.threads,
+                                                         CodeForDriver(target), progress));
+  options.import.warn = options.compile.warn;
+  TCC_ASSIGN_OR_RETURN(std::shared_ptr<Session> session,
+                       Session::Open(command.model.path, std::move(options)));
+  if (!IsFed(command.feed) && !session->signature().shape_variables.empty()) {
+    // Random inputs have no sizes of their own.
+    TCC_ASSIGN_OR_RETURN(Graph graph, ImportModel(command.model));
+    TCC_RETURN_IF_ERROR(ExpectBoundInputs(graph));
+  }
+  return ReadyModel{session->signature(),
+                    [session](std::span<const Tensor> inputs) { return session->Run(inputs); }};
+}
+
+Status RunRun(const RunCommand& command) {
+  Progress progress(command.progress);
+  bool is_artefact = IsArtefact(command.model.path);
+  TCC_ASSIGN_OR_RETURN(ReadyModel model,
+                       is_artefact ? LoadArtefact(command) : OpenModel(command, progress));
+  const Metadata& metadata = model.metadata;
   TCC_ASSIGN_OR_RETURN(std::vector<OutputFile> files, OutputFiles(command, metadata));
   TCC_RETURN_IF_ERROR(CheckOutputs(files, command, metadata));
   TellUnasked(command, metadata);
   TCC_ASSIGN_OR_RETURN(std::vector<Tensor> inputs, FeedOf(command.feed, metadata));
-  Executor executor(module);
-  TCC_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, executor.Run(inputs));
+  TCC_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, model.run(inputs));
+  progress.Clear();
   for (const OutputFile& file : files) {
     TCC_RETURN_IF_ERROR(WriteOutput(file, outputs, metadata));
   }
@@ -180,14 +233,20 @@ Status RunRun(const RunCommand& command) {
 
 Action DeclareRun(CommandLine& line) {
   auto command = std::make_shared<RunCommand>();
-  line.AddOption("artefact", command->artefact, "Compiled model").Required().TypeName("OUT.tcc");
+  AddModelOptions(line, command->model);
+  line.Find("model")
+      .Description(
+          "Compiled model, or an ONNX model, which is compiled for the sizes of its inputs")
+      .TypeName("OUT.tcc|M.onnx");
   AddFeedOptions(line, command->feed);
   CommandOption random = line.Find("--random");
   line.AddOption("--output-dir", command->output_folder, "Folder that gets output_<i>.npy")
       .TypeName("DIR");
   line.AddOption("--output", command->outputs, "Write an output, or an archive of all by name")
       .TypeName("name=y.npy|all.npz");
+  AddCompileNowOptions(line, command->compile);
   AddThreadsOption(line, command->threads);
+  AddProgressOptions(line, command->progress);
   return [command, random] {
     command->random_given = random.given();
     return RunRun(*command);

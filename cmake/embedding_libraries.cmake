@@ -53,7 +53,7 @@ set(runtime_sources ${c_sources} ${api}/c_load_options.cc ${api}/convert.cc ${ap
     ${api}/runtime_devices.cc)
 set(compiler_sources ${c_sources} ${api}/all_devices.cc ${api}/c_compile.cc
     ${api}/c_compile_options.cc ${api}/compile.cc ${api}/compile_request.cc ${api}/convert.cc
-    ${api}/module.cc ${api}/tune.cc)
+    ${api}/module.cc ${api}/session.cc ${api}/tune.cc)
 
 tcc_embedding_library(tcc_runtime_shared tcc_runtime
   SOURCES ${runtime_sources}

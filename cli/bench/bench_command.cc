@@ -18,7 +18,6 @@
 #include "cli/standard_error.h"
 #include "cli/threads_option.h"
 #include "compiler/devices/reference_device.h"
-#include "runtime/cuda/cuda_driver.h"
 #include "runtime/executor/aligned_memory.h"
 #include "runtime/executor/binding.h"
 #include "runtime/executor/executor.h"
@@ -55,13 +54,6 @@ struct Stream {
 
   Status Run() { return executor.RunInto(inputs, outputs); }
 };
-
-// Returns the code that this machine's driver takes: text if it is an emulated one.
-GpuCode CodeForDriver(const Target& target) {
-  if (target.kind != TargetKind::kGpu) return GpuCode::kCubin;
-  StatusOr<CudaDriver> driver = OpenCudaDriver();
-  return driver.ok() && driver->takes_notes ? GpuCode::kCudaText : GpuCode::kCubin;
-}
 
 // Reads a compiled model, or compiles one without writing a file.
 StatusOr<Artefact> ArtefactToMeasure(const BenchCommand& command) {

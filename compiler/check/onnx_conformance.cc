@@ -4,11 +4,7 @@
 #include <filesystem>
 
 #include "compiler/check/compare_tensors.h"
-#include "compiler/compile_graph.h"
-#include "compiler/partial_evaluator.h"
-#include "graph/ops/shape_operands.h"
-#include "models/onnx/import_onnx.h"
-#include "runtime/executor/executor.h"
+#include "compiler/session.h"
 
 namespace tcc {
 namespace {
@@ -43,60 +39,29 @@ void ReadBitsAs(DType dtype, Tensor& tensor) {
   if (bits && dtype == DType(DTypeCode::kBFloat16)) tensor.dtype = dtype;
 }
 
-// The inputs of a test, split into the ones that the model is compiled with and the run's
-// arguments.
-struct Feed {
-  ImportOptions options;
-  std::vector<Tensor> arguments;
-};
-
-StatusOr<Feed> SplitFeed(const Graph& graph, const std::vector<Tensor>& inputs) {
-  if (graph.inputs.size() != inputs.size()) {
-    return InvalidInput("{} files of inputs; the model has {}", inputs.size(), graph.inputs.size());
-  }
-  std::vector<ValueId> bound = ShapeInputs(graph);
-  Feed feed;
-  feed.options.facts_of = PartialEvaluator();
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const Value& value = graph.value(graph.inputs[i]);
-    Tensor tensor = inputs[i];
-    ReadBitsAs(value.dtype, tensor);
-    if (std::ranges::find(bound, graph.inputs[i]) != bound.end()) {
-      feed.options.binds.emplace(value.name, std::move(tensor));
-    } else {
-      feed.options.shapes[value.name] = tensor.shape;
-      feed.arguments.push_back(std::move(tensor));
-    }
-  }
-  return feed;
-}
-
-StatusOr<std::vector<Tensor>> CompileAndRun(Graph graph, const std::vector<Tensor>& arguments,
-                                            const Target& target, Execution execution) {
-  CompileOptions options{.target = target, .threads = 1, .verify = false, .progress = {}};
+StatusOr<std::unique_ptr<Session>> OpenModel(const std::string& model, const Target& target,
+                                             Execution execution) {
   bool emulated = execution == Execution::kEmulator;
-  options.gpu_code = emulated ? GpuCode::kCudaText : GpuCode::kCubin;
+  CompileOptions compile{.target = target, .threads = 1, .verify = false, .progress = {}};
+  compile.gpu_code = emulated ? GpuCode::kCudaText : GpuCode::kCubin;
   TCC_ASSIGN_OR_RETURN(LoadOptions load, LoadOptionsFor(target, execution));
-  TCC_ASSIGN_OR_RETURN(Artefact artefact, CompileGraph(std::move(graph), options));
   load.threads = 1;
-  TCC_ASSIGN_OR_RETURN(Module module, Module::FromArtefact(std::move(artefact), load));
-  return Executor(module).Run(arguments);
+  return Session::Open(model, {.compile = compile, .load = load});
 }
 
-Status RunDataSet(const std::string& model, const std::string& data_set, const Target& target,
-                  Execution execution) {
-  TCC_ASSIGN_OR_RETURN(Graph unbound, ImportOnnx(model, {.facts_of = PartialEvaluator()}));
+Status RunDataSet(Session& session, const std::string& data_set) {
   TCC_ASSIGN_OR_RETURN(std::vector<Tensor> inputs, ReadTensors(data_set, "input"));
   TCC_ASSIGN_OR_RETURN(std::vector<Tensor> expected, ReadTensors(data_set, "output"));
-  TCC_ASSIGN_OR_RETURN(Feed feed, SplitFeed(unbound, inputs));
-  TCC_ASSIGN_OR_RETURN(Graph graph, ImportOnnx(model, feed.options));
-  std::vector<std::string> names;
-  for (ValueId id : graph.outputs) names.push_back(graph.value(id).name);
-  TCC_ASSIGN_OR_RETURN(std::vector<Tensor> outputs,
-                       CompileAndRun(std::move(graph), feed.arguments, target, execution));
+  const Metadata& signature = session.signature();
+  for (size_t i = 0; i < std::min(inputs.size(), signature.inputs.size()); ++i) {
+    ReadBitsAs(signature.inputs[i].dtype, inputs[i]);
+  }
+  TCC_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, session.Run(inputs));
   for (size_t i = 0; i < std::min(outputs.size(), expected.size()); ++i) {
     ReadBitsAs(outputs[i].dtype, expected[i]);
   }
+  std::vector<std::string> names;
+  for (const TensorInfo& output : signature.outputs) names.push_back(output.name);
   return CompareOutputs(outputs, expected, names, kTolerance);
 }
 
@@ -107,8 +72,8 @@ Status RunDataSets(const std::string& folder, const Target& target, Execution ex
   TCC_RETURN_IF_ERROR(RefuseUnsupported(survey));
   std::vector<std::string> sets = DataSets(folder);
   if (sets.empty()) return InvalidInput("'{}' has no test_data_set_0", folder);
-  for (const std::string& set : sets)
-    TCC_RETURN_IF_ERROR(RunDataSet(model, set, target, execution));
+  TCC_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, OpenModel(model, target, execution));
+  for (const std::string& set : sets) TCC_RETURN_IF_ERROR(RunDataSet(*session, set));
   return OkStatus();
 }
 

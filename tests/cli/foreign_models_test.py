@@ -401,7 +401,7 @@ class OtherFiles(ForeignModels):
     def test_a_model_in_place_of_an_artefact(self):
         model = self.write([helper.make_node("Relu", ["x"], ["y"])], [value("x", [2])],
                            [value("y", [2])])
-        self.call("run", model, expect=4)
+        self.call("export", model, "--c", self.folder / "c", expect=4)
         self.assertIn("ONNX model", self.error)
         self.assertIn("compiled first", self.error)
 
