@@ -148,7 +148,6 @@ struct Copies {
 };
 
 class Artefact;  // tcc.h
-class Session;   // tcc.h
 class Executor;
 
 // A handle to a compiled network, ready to run; copies share weights and kernels. All members may

@@ -16,8 +16,7 @@
 namespace tcc {
 
 struct SessionOptions {
-  // What holds for every run: values of dimensions, shapes, inputs that become constants. The
-  // session sets `facts_of`.
+  // Sizes, shapes and constants that hold for every run. The session sets `facts_of`.
   ImportOptions import = {};
   CompileOptions compile;  // without sketch rules; `note` is told of each artefact
   LoadOptions load = {};
@@ -71,7 +70,7 @@ class Session {
   std::string file_states_;  // when the session was opened
   Sha256Digest key_{};       // of all but the binding
   Metadata signature_;
-  // Of each input.
+  // By input.
   std::vector<bool> decides_shapes_;
   std::vector<bool> is_read_;
 
