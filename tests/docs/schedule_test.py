@@ -34,8 +34,8 @@ class Schedule(PageTest):
 
     def run_schedule(self, model, folder):
         artefact = self.folder / "product.tcc"
-        self.run_command(self.tcc, "compile", model, "--target", "native", "--schedule", folder, "--notes", "none",
-                         "-o", artefact)
+        self.run_command(self.tcc, "compile", model, "--target", "native", "--schedule", folder,
+                         "--notes", "none", "-o", artefact)
         self.run_command(self.tcc, "run", artefact, "--input", f"A={self.folder}/a.npy",
                          "--threads", 2, "--output-dir", self.folder)
         return np.load(self.folder / "output_0.npy"), artefact.read_bytes()
