@@ -8,11 +8,12 @@ import threading
 from collections.abc import Iterator
 
 from ._errors import BadInputError, TccError, error_of
+from ._owner import Owner
 
 CHUNK = 1 << 20
 
 
-class Artefact:
+class Artefact(Owner):
     def __init__(self, name: str, descriptor: int | None, content: bytes | None = None) -> None:
         self.name = name
         self._descriptor = descriptor

@@ -13,6 +13,7 @@ from ._artefact import Artefact
 from ._errors import BadInputError, UsageError
 from ._library import library, taken, text
 from ._network import Network, Slots, listed
+from ._owner import Owner, Shared
 from ._tensors import TensorInfo
 
 
@@ -39,12 +40,14 @@ def load(source: str | os.PathLike[str] | bytes | bytearray | memoryview, *, thr
     return module
 
 
-class Module:
+class Module(Shared):
     """A compiled network. Its members may be used by several threads at once.
 
     What `compile` returns is loaded when it is first looked into or run, so that a network for
-    another machine can be compiled and saved.
+    another machine can be compiled and saved. A copy of a module is the module itself.
     """
+
+    remedy = "save writes a module to a file, which tcc.load reads in another process"
 
     def __init__(self, artefact: Artefact, *, threads: int = 0, map_weights: bool = False,
                  device: int | None = None) -> None:
@@ -203,7 +206,7 @@ class Module:
         return f"<tcc.Module {self.name!r} for {self.target}: ({inputs}) -> ({outputs})>"
 
 
-class _Executor:
+class _Executor(Owner):
     """A runner with its own activation memory; one thread at a time holds its lock."""
 
     handle: int | None = None
@@ -231,6 +234,8 @@ class Bound(_Executor):
 
     `outputs` has the outputs by name. Calls from several threads wait for each other.
     """
+
+    remedy = "Module.bind binds arrays again"
 
     def __init__(self, network: Network, arrays: Sequence[Any], given: Sequence[Any]) -> None:
         super().__init__(network)

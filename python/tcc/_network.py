@@ -11,6 +11,7 @@ from . import _declarations as c
 from ._artefact import Artefact
 from ._errors import BadInputError
 from ._library import library, new_error, taken, text
+from ._owner import Owner
 from ._tensors import Port, TensorInfo, expect_no_overlap
 
 
@@ -37,7 +38,7 @@ class Slots:
         self.call = (*self.arguments, ctypes.byref(self.error))
 
 
-class Network:
+class Network(Owner):
     """A loaded artefact: its handle and what it takes and gives."""
 
     handle: int | None = None

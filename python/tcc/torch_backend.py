@@ -17,6 +17,7 @@ from typing import Any
 from ._compile import compile
 from ._errors import UnsupportedError, UsageError
 from ._module import Module
+from ._owner import Shared
 
 MOST_SHAPES = 8  # modules of one graph
 MOST_CHANGES = 8  # of its parameters, until it is left to PyTorch
@@ -49,7 +50,7 @@ def backend(graph: Any, example_inputs: Sequence[Any], *, options: dict[str, Any
     return _Graph(graph, example_inputs, dict(options or {}))
 
 
-class _Graph:
+class _Graph(Shared):
     def __init__(self, graph: Any, example_inputs: Sequence[Any], options: dict[str, Any]) -> None:
         self._torch = importlib.import_module("torch")
         self._graph = graph

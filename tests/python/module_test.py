@@ -1,9 +1,12 @@
 """Modules: loaded, run, bound and saved."""
 
 import array
+import copy
 import ctypes
 import gc
+import os
 import pathlib
+import pickle
 
 import ml_dtypes
 import numpy as np
@@ -294,6 +297,34 @@ class Files(PackageTest):
         self.assertEqual(path.read_bytes(), content)
         path.unlink()
         np.testing.assert_array_equal(module(X), X @ WEIGHTS)
+
+    def test_a_copy_of_a_module_does_not_close_the_file_that_the_module_saves(self):
+        path, again = self.folder / "m.tcc", self.folder / "again.tcc"
+        tcc.compile(product_model(), cache=False).save(path)
+        module = tcc.load(path)
+        for copied in (copy.copy(module), copy.deepcopy(module), copy.deepcopy([module])[0]):
+            self.assertIs(copied, module)
+        for owner in (module._artefact, module._network()):
+            self.assertRaises(TypeError, copy.copy, owner)
+        del copied
+        gc.collect()
+        # A descriptor that had been closed would be that of the next file.
+        other = os.open(__file__, os.O_RDONLY)
+        self.addCleanup(os.close, other)
+        module.save(again)
+        self.assertEqual(again.read_bytes(), path.read_bytes())
+
+    def test_pickling_a_module_and_copying_bound_arrays_are_refused_with_a_remedy(self):
+        module = tcc.compile(product_model(), cache=False)
+        bound = module.bind({"x": X})
+        for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+            with self.assertRaisesRegex(TypeError, "^tcc.Module can be .*save.*tcc.load"):
+                pickle.dumps(module, protocol)
+        for action in (pickle.dumps, copy.copy, copy.deepcopy):
+            with self.assertRaisesRegex(TypeError, "^tcc.Bound can be .*; Module.bind"):
+                action(bound)
+        bound()
+        np.testing.assert_array_equal(bound.outputs["y"], X @ WEIGHTS)
 
     def test_files_that_are_missing_or_damaged_are_named(self):
         with self.assertRaisesRegex(tcc.BadInputError, "none.tcc': No such file"):

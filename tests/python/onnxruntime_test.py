@@ -1,7 +1,9 @@
 """tcc.onnxruntime beside onnxruntime: programs with one import changed, and the differences."""
 
+import copy
 import inspect
 import pathlib
+import pickle
 import re
 import subprocess
 import sys
@@ -313,6 +315,17 @@ class Sessions(PackageTest):
                       ort.OrtValue.ortvalue_from_numpy_with_onnx_type(x.view(np.uint16), 16)):
             np.testing.assert_array_equal(session.run(None, {"x": given})[0],
                                           x.astype(np.float32))
+
+    def test_copies_and_pickles_of_a_session_are_refused_and_leave_it_whole(self):
+        session = ort.InferenceSession(relu_model([4]).SerializeToString())
+        for owner in (session, session.io_binding()):
+            for action in (copy.copy, copy.deepcopy, pickle.dumps):
+                with self.assertRaisesRegex(TypeError, "^tcc.onnxruntime.I.* can be neither"):
+                    action(owner)
+        options = copy.deepcopy(session.get_session_options())
+        self.assertEqual(options.intra_op_num_threads, 0)
+        x = np.array([1, -2, 3, -4], np.float32)
+        np.testing.assert_array_equal(session.run(None, {"x": x})[0], np.maximum(x, 0))
 
     def test_memory_of_other_devices_is_refused(self):
         session = ort.InferenceSession(relu_model([4]).SerializeToString())

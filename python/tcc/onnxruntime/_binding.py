@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._errors import TccError
 from .._module import Bound
+from .._owner import Owner
 from ._values import OrtValue, array_at, dense, element_of, expect_host
 from .capi.onnxruntime_pybind11_state import InvalidArgument
 
@@ -14,10 +15,12 @@ if TYPE_CHECKING:
     from ._session import InferenceSession
 
 
-class IOBinding:
+class IOBinding(Owner):
     """The memory that runs of a session read and write. Whatever lies in it at the time of a run is
     read; outputs that are bound without memory get some at the first run, which later runs write
     again."""
+
+    remedy = "InferenceSession.io_binding makes another one"
 
     def __init__(self, session: InferenceSession) -> None:
         self._session = session

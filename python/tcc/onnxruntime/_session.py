@@ -13,6 +13,7 @@ from typing import Any, Union
 from .._compile import compile as compile_model
 from .._errors import BadInputError
 from .._module import Module, load
+from .._owner import Owner
 from . import _declared
 from ._binding import IOBinding
 from ._declared import Declared, ModelMetadata, NodeArg
@@ -79,13 +80,15 @@ class _Modules:
                           "sizes take less time", stacklevel=2)
 
 
-class InferenceSession:
+class InferenceSession(Owner):
     """A model that runs: `path_or_bytes` is an ONNX model, or what tcc compiled of one.
 
     A model whose inputs all have a size is compiled at once, or taken from tcc's cache. One with
     free dimensions is compiled in the first run with inputs of those shapes. Any number of threads
     may run one session.
     """
+
+    remedy = "a second session of the same model takes what was compiled from the cache"
 
     def __init__(self, path_or_bytes: Source, sess_options: SessionOptions | None = None,
                  providers: Sequence[Provider] | None = None,
