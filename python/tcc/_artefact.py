@@ -20,12 +20,11 @@ class Artefact(Owner):
         self._content = content
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> Artefact:
-        name = os.fspath(path)
+    def open(cls, name: str) -> Artefact:
         try:
             return cls(name, os.open(name, os.O_RDONLY | os.O_CLOEXEC))
-        except OSError as error:
-            raise BadInputError(f"cannot open '{name}': {error.strerror}") from None
+        except (OSError, ValueError) as error:  # ValueError: no name of a file
+            raise BadInputError(f"cannot open '{name}': {reason_of(error)}") from None
 
     @classmethod
     def of_bytes(cls, content: bytes) -> Artefact:
@@ -50,16 +49,17 @@ class Artefact(Owner):
         message = str(error).replace(self.path, self.name)
         return error_of(error.kind, message, error.code, error.options)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        target = os.path.realpath(path)
-        unfinished = f"{target}.{os.getpid()}.{threading.get_ident()}.unfinished"
+    def save(self, path: str) -> None:
+        unfinished = ""
         try:
+            target = os.path.realpath(path)
+            unfinished = f"{target}.{os.getpid()}.{threading.get_ident()}.unfinished"
             with open(unfinished, "xb") as output:
                 for chunk in self._chunks():
                     output.write(chunk)
             os.replace(unfinished, target)
-        except OSError as error:
-            raise BadInputError(f"cannot write '{os.fspath(path)}': {error.strerror}") from None
+        except (OSError, ValueError) as error:
+            raise BadInputError(f"cannot write '{path}': {reason_of(error)}") from None
         finally:
             with contextlib.suppress(OSError):
                 os.unlink(unfinished)
@@ -73,3 +73,8 @@ class Artefact(Owner):
         while chunk := os.pread(self._descriptor, CHUNK, offset):
             yield chunk
             offset += len(chunk)
+
+
+def reason_of(error: OSError | ValueError) -> str:
+    """Returns why a file's name or the file does not serve, without the name."""
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)

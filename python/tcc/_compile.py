@@ -12,6 +12,7 @@ from ._artefact import Artefact
 from ._errors import BadInputError, MissingError
 from ._model import Model, Request
 from ._module import Module
+from ._options import COMPILING, checked
 from ._program import run_program
 from ._progress import ProgressOption, listening
 
@@ -41,21 +42,23 @@ def compile(model: Model, *, target: str | None = None, dims: Mapping[str, int] 
     with the same arguments loads it; `cache=False` does without. `progress` is True, or a callable
     that gets each Progress. The module is loaded when it is first run or looked into.
     """
-    options = {
+    options = checked({
         "target": target, "dims": dims, "shapes": shapes, "bind": bind,
         "external_data_dir": external_data_dir, "allow_symlinks": allow_symlinks,
         "numeric": numeric, "winograd": winograd, "notes": notes, "schedule": schedule,
         "database": database,
         "seconds": seconds, "trials": trials, "searcher": searcher, "cost_model": cost_model,
         "policy": policy, "device": device, "worker": worker, "seed": seed, "run": run,
-        "threads": threads,
-    }
+        "threads": threads, "output": output, "cache": cache, "progress": progress,
+    }, COMPILING)
+    output, cache, progress = (options.pop(name) for name in ("output", "cache", "progress"))
+    threads = options["threads"] or 0
     with Request(model, options) as request:
         entry = _cache.entry_of(request) if cache and output is None and run is None else None
         module = _cached(entry, threads) if entry is not None else None
         if module is not None:
             return module
-        path = entry or (request.temporary("model.tcc") if output is None else os.fspath(output))
+        path = str(entry or output or request.temporary("model.tcc"))
         with listening(progress) as listen:
             ending = run_program(["compile", *request.words, f"--output={path}"], listen)
         for warning in ending.warnings:

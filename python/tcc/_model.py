@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol, Union
 
 from ._errors import BadInputError, TccError
+from ._options import PATH, came_text, expect
 from ._program import words_of
 
 
@@ -32,19 +33,26 @@ class Request:
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self.arrays: dict[str, Any] = {}  # the bound ones that are no files
         self.files: dict[str, str] = {}
-        self.content = _content(model)
-        self.path = self._path(model)
         self._options = dict(options)
+        self.content = _content(model)
+        try:
+            self._write(model, options)
+        except BaseException:
+            self._remove()
+            raise
+
+    def _write(self, model: Model, options: Mapping[str, Any]) -> None:
+        self.path = self._path(model)
         if options.get("bind") is not None:
             self._options["bind"] = self._bound(options["bind"])
         for key in ("database", "cost_model"):
             if options.get(key) is not None:
-                self.files[key] = os.fspath(options[key])
+                self.files[key] = options[key]
         if "database" in self.files:
             # SQLite's log, which holds what a search that goes on has recorded.
             self.files["log"] = self.files["database"] + "-wal"
         if options.get("schedule") is not None:
-            self._add_schedules(os.fspath(options["schedule"]))
+            self._add_schedules(options["schedule"])
         # What begins with a dash would be an option.
         path = os.path.join(".", self.path) if self.path.startswith("-") else self.path
         self.words = [path, *words_of(self._options)]
@@ -53,11 +61,14 @@ class Request:
         return self
 
     def __exit__(self, _: object, error: BaseException | None, *__: object) -> None:
-        if self._folder is None:
-            return
-        if isinstance(error, TccError):  # the folder means nothing to whoever reads it
+        if self._folder is not None and isinstance(error, TccError):
+            # The folder means nothing to whoever reads it.
             error.args = (str(error).replace(self._folder.name + os.sep, ""),)
-        self._folder.cleanup()
+        self._remove()
+
+    def _remove(self) -> None:
+        if self._folder is not None:
+            self._folder.cleanup()
 
     def temporary(self, name: str) -> str:
         """Returns a path in a folder that goes with the request."""
@@ -73,7 +84,7 @@ class Request:
 
     def external_folder(self) -> str:
         """Returns where files of weights are."""
-        return os.fspath(self._options.get("external_data_dir") or os.path.dirname(self.path))
+        return self._options.get("external_data_dir") or os.path.dirname(self.path)
 
     def _add_schedules(self, folder: str) -> None:
         with contextlib.suppress(OSError):
@@ -82,7 +93,7 @@ class Request:
 
     def _path(self, model: Model) -> str:
         if self.content is None:
-            return os.fspath(model)  # type: ignore[arg-type]
+            return str(expect("model", model, PATH))
         path = self.temporary("model.onnx")
         with open(path, "wb") as file:
             file.write(self.content)
@@ -97,9 +108,13 @@ class Request:
                 continue
             import numpy
 
-            self.arrays[name] = numpy.asarray(value)
             paths[name] = self.temporary(f"bound_{index}.npy")
-            numpy.save(paths[name], self.arrays[name], allow_pickle=False)
+            try:
+                self.arrays[name] = numpy.asarray(value)
+                numpy.save(paths[name], self.arrays[name], allow_pickle=False)
+            except (TypeError, ValueError) as error:
+                raise BadInputError(f"bind['{name}']: expected an array or a path, "
+                                    f"{came_text(value)} came: {error}") from error
         return paths
 
 
@@ -110,6 +125,10 @@ def _content(model: Model) -> bytes | None:
     if isinstance(model, (bytes, bytearray, memoryview)):
         return bytes(model)
     if hasattr(model, "SerializeToString"):
-        return model.SerializeToString()
+        try:
+            return model.SerializeToString()
+        except Exception as error:  # whatever the other library raises
+            raise BadInputError(f"model: {type(model).__name__} gives no ONNX file: "
+                                f"{error}") from error
     raise BadInputError("model: expected a path, the bytes of an ONNX file or an onnx.ModelProto; "
-                        f"{type(model).__name__} came")
+                        f"{came_text(model)} came")

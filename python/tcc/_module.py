@@ -13,6 +13,7 @@ from ._artefact import Artefact
 from ._errors import BadInputError, UsageError
 from ._library import library, taken, text
 from ._network import Network, Slots, listed
+from ._options import LOADING, PATH, STREAM, checked, came_text, expect
 from ._owner import Owner, Shared
 from ._tensors import TensorInfo
 
@@ -33,9 +34,15 @@ def load(source: str | os.PathLike[str] | bytes | bytearray | memoryview, *, thr
     no change. `threads` (0: one per usable CPU) run the kernels, on a GPU the one that `device`
     numbers. `map_weights` keeps the weights mapped, shared by all processes that load the file.
     """
-    artefact = (Artefact.of_bytes(bytes(source))
-                if isinstance(source, (bytes, bytearray, memoryview)) else Artefact.open(source))
-    module = Module(artefact, threads=threads, map_weights=map_weights, device=device)
+    options = checked({"threads": threads, "map_weights": map_weights, "device": device}, LOADING)
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        artefact = Artefact.of_bytes(bytes(source))
+    elif isinstance(source, (str, os.PathLike)):
+        artefact = Artefact.open(expect("source", source, PATH))
+    else:
+        raise BadInputError("source: expected a path, or the bytes of a compiled model; "
+                            f"{came_text(source)} came")
+    module = Module(artefact, **options)
     module.look_into()
     return module
 
@@ -52,7 +59,7 @@ class Module(Shared):
     def __init__(self, artefact: Artefact, *, threads: int = 0, map_weights: bool = False,
                  device: int | None = None) -> None:
         self._artefact = artefact
-        self._options = {"threads": str(threads), "map-weights": "true" if map_weights else "false"}
+        self._options = {"threads": str(threads or 0), "map-weights": "true" if map_weights else "false"}
         if device is not None:
             self._options["device"] = str(device)
         self._lock = threading.Lock()
@@ -114,7 +121,7 @@ class Module(Shared):
         """
         network = self._network()
         arrays = network.arrange(c.INPUTS, inputs)
-        given = network.arrange(c.OUTPUTS, out or {}, partly=True)
+        given = network.arrange(c.OUTPUTS, {} if out is None else out, partly=True)
         return Bound(network, arrays, given)
 
     def enqueue(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any],
@@ -128,6 +135,7 @@ class Module(Shared):
         network = self._network()
         arrays = network.arrange(c.INPUTS, inputs)
         given = network.arrange(c.OUTPUTS, outputs)
+        stream = expect("stream", stream, STREAM)
         with self._lock:
             enqueuer = self._enqueuers.get(stream)
             if enqueuer is None:
@@ -136,7 +144,7 @@ class Module(Shared):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the artefact to a file, which appears whole or not at all."""
-        self._artefact.save(path)
+        self._artefact.save(expect("path", path, PATH))
 
     @property
     def inputs(self) -> tuple[TensorInfo, ...]:

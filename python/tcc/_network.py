@@ -11,6 +11,7 @@ from . import _declarations as c
 from ._artefact import Artefact
 from ._errors import BadInputError
 from ._library import library, new_error, taken, text
+from ._options import came_text
 from ._owner import Owner
 from ._tensors import Port, TensorInfo, expect_no_overlap
 
@@ -122,6 +123,9 @@ class Network(Owner):
         infos = self.inputs if kind == c.INPUTS else self.outputs
         role = "input" if kind == c.INPUTS else "output"
         names = [info.name for info in infos]
+        if not isinstance(values, Mapping):
+            raise BadInputError(f"{role}s: expected a dictionary of names and arrays, "
+                                f"{came_text(values)} came; the model has {listed(names)}")
         for name in values:
             if name not in names:
                 raise BadInputError(f"{role} '{name}' is not one of the model's: "

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ._errors import MissingError, TccError, error_of
+from ._errors import MissingError, TccError, UsageError, error_of
 
 # What an option is called in Python, where that is not its name with underscores.
 KEYWORDS = {
@@ -18,6 +18,7 @@ KEYWORDS = {
     "db": "database",
     "dim": "dims",
     "no-winograd": "winograd",
+    "o": "output",
     "shape": "shapes",
     "time-budget": "seconds",
 }
@@ -96,7 +97,7 @@ class _Lines:
         elif "error" in said:
             self.error = said["error"]
         elif "warning" in said:
-            self.warnings.append(said["warning"])
+            self.warnings.append(with_keywords(said["warning"]))
         elif self.listen is not None and "stage" in said:
             self.listen(said)
 
@@ -120,6 +121,8 @@ def run_program(words: Sequence[str], listen: Listener | None = None) -> Ending:
             errors="replace", env=environment(), start_new_session=True)
     except OSError as error:
         raise MissingError(f"'{path}' cannot be started: {error.strerror}") from None
+    except ValueError as error:  # a character that no name of a file has
+        raise UsageError(f"an argument cannot be handed to tcc: {error}") from None
     try:
         while process.returncode is None:
             try:
@@ -210,4 +213,5 @@ def keyword_text(option: str) -> str:
 
 def with_keywords(message: str) -> str:
     """Returns a message in which options of the command line are keyword arguments."""
-    return re.sub(r"(?<![\w-])--[a-z][a-z-]*", lambda match: keyword_of(match[0]), message)
+    return re.sub(r"(?<![\w-])(?:--[a-z][a-z-]*|-o(?= ))", lambda match: keyword_of(match[0]),
+                  message)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ._model import Model, Request
+from ._options import COMPILING, checked
 from ._program import run_program
 from ._progress import ProgressOption, listening
 
@@ -61,21 +62,23 @@ def tune(model: Model, *, database: str | os.PathLike[str], seconds: float | Non
     best. A second call goes on where the first one ended. Ctrl-C ends the search early; what was
     found until then is recorded and returned. `run` keeps the folder that tells of the run.
     """
-    options = {
+    options = checked({
         "database": database, "seconds": seconds, "trials": trials, "target": target, "dims": dims,
         "shapes": shapes, "bind": bind, "external_data_dir": external_data_dir,
         "allow_symlinks": allow_symlinks, "numeric": numeric, "winograd": winograd,
         "searcher": searcher, "cost_model": cost_model, "policy": policy, "device": device,
-        "worker": worker, "fleet": fleet, "seed": seed, "threads": threads,
-    }
+        "worker": worker, "fleet": fleet, "seed": seed, "threads": threads, "run": run,
+        "progress": progress,
+    }, COMPILING)
+    run, progress = options.pop("run"), options.pop("progress")
     with Request(model, options) as request:
-        folder = request.temporary("run") if run is None else os.fspath(run)
+        folder = request.temporary("run") if run is None else run
         with listening(progress) as listen:
             ending = run_program(["tune", *request.words, f"--run={folder}"], listen)
         for warning in ending.warnings:
             warnings.warn(warning, stacklevel=2)
         with open(os.path.join(folder, "run.json"), encoding="utf-8") as file:
-            return _summary(json.load(file), os.fspath(database), ending.interrupted)
+            return _summary(json.load(file), options["database"], ending.interrupted)
 
 
 def _summary(run: dict[str, Any], database: str, interrupted: bool) -> Summary:

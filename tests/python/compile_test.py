@@ -32,7 +32,7 @@ class Compiling(PackageTest):
         for source in (path, str(path), "-m.onnx", proto.SerializeToString(), proto):
             for cache in (True, False):
                 np.testing.assert_array_equal(tcc.compile(source, cache=cache)(X), X @ WEIGHTS)
-        with self.assertRaisesRegex(tcc.BadInputError, "model: expected a path.*; int came"):
+        with self.assertRaisesRegex(tcc.BadInputError, "model: expected a path.*; 7 came"):
             tcc.compile(7)
 
     def test_free_dimensions_get_their_size_by_name_or_by_shape(self):
@@ -80,12 +80,12 @@ class Compiling(PackageTest):
         self.assertTrue(all(isinstance(progress, tcc.Progress) for progress in seen))
 
     def test_warnings_of_the_model_are_pythons(self):
-        self.program('echo \'{"warning": "the model is odd"}\' >&2\n'
+        self.program('echo \'{"warning": "--numeric bf16: the model is odd"}\' >&2\n'
                      f'exec {BUILT["TCC_PROGRAM"]} "$@"\n')
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             tcc.compile(product_model())
-        self.assertEqual([str(warning.message) for warning in caught], ["the model is odd"])
+        self.assertEqual([str(warning.message) for warning in caught], ["numeric bf16: the model is odd"])
         self.assertEqual(caught[0].filename, __file__)
 
     def test_what_raises_while_listening_ends_the_compiler(self):
@@ -137,6 +137,62 @@ class Failing(PackageTest):
             self.assertEqual(_program.keyword_text(option), keyword)
         self.assertEqual(_program.with_keywords("--time-budget 7x: not --a b--c"),
                          "seconds 7x: not a b--c")
+        self.assertEqual(_program.with_keywords("-o m.tcc: not a-o b"), "output m.tcc: not a-o b")
+
+    def test_values_that_do_not_fit_are_told_by_their_keywords(self):
+        whole = "expected a whole number of at least"
+        for keywords, message in (
+                ({"threads": -1}, f"threads: {whole} 0, -1 came"),
+                ({"threads": "two"}, f"threads: {whole} 0, 'two' came"),
+                ({"threads": True}, f"threads: {whole} 0, True came"),
+                ({"trials": 0}, f"trials: {whole} 1, 0 came"),
+                ({"seed": 1.5}, f"seed: {whole} 0, 1.5 came"),
+                ({"seconds": 0}, "seconds: expected a number of seconds above 0, at most 31536000, "
+                                 "0 came"),
+                ({"seconds": "90s"}, "seconds: expected .* '90s' came"),
+                ({"seconds": float("nan")}, "seconds: expected .* nan came"),
+                ({"dims": ["rows"]}, "dims: expected a dictionary whose keys are names, list came"),
+                ({"dims": {"rows": "3"}}, f"dims['rows']: {whole} 0, '3' came"),
+                ({"shapes": {"x": (3, -1)}}, "shapes['x']: expected whole numbers of at least 0, "
+                                             "one for each axis, tuple came"),
+                ({"bind": [WEIGHTS]}, "bind: expected a dictionary .*, list came"),
+                ({"bind": {"w": [[1], [1, 2]]}}, "bind['w']: expected an array or a path, list"),
+                ({"winograd": "no"}, "winograd: expected True or False, 'no' came"),
+                ({"allow_symlinks": 1}, "allow_symlinks: expected True or False, 1 came"),
+                ({"target": 86}, "target: expected a text, 86 came"),
+                ({"database": ""}, "database: expected a path, '' came"),
+                ({"output": b"m.tcc"}, "output: expected a path, bytes came"),
+                ({"progress": "x"}, "progress: expected True, False or a function, 'x' came"),
+                ({"cache": "x" * 99}, "cache: expected True or False, str came"),
+                ({"target": "a\0b"}, "an argument cannot be handed to tcc: .*null")):
+            with self.subTest(**keywords), self.assertRaisesRegex(
+                    tcc.TccError, message.replace("[", r"\[").replace("]", r"\]")):
+                tcc.compile(product_model(), **keywords)
+        with self.assertRaisesRegex(tcc.UsageError, "^progress: .* 'x' came"):
+            tcc.tune(product_model(), database=self.folder / "m.db", trials=1, progress="x")
+        with self.assertRaises(TypeError):  # as for any function of Python's
+            tcc.compile(product_model(), fp16=True)
+
+    def test_numbers_of_numpy_are_numbers_and_its_truths_are_truths(self):
+        module = tcc.compile(open_model(), dims={"rows": np.int64(3)}, threads=np.int32(1),
+                             winograd=np.True_, allow_symlinks=np.False_)
+        self.assertEqual(module.inputs[0].shape, (3, 4))
+        module = tcc.compile(open_model(), shapes={"x": np.array([3, 4])}, threads=None)
+        np.testing.assert_array_equal(module(X), X @ WEIGHTS)
+
+    def test_an_output_that_is_the_model_is_told_by_its_keyword(self):
+        path = self.folder / "m.onnx"
+        onnx.save(product_model(), path)
+        with self.assertRaisesRegex(tcc.UsageError, f"^output {path}: that is {path}, which is"):
+            tcc.compile(path, output=path)
+
+    def test_a_model_that_cannot_write_itself_is_told(self):
+        class Broken:
+            def SerializeToString(self):
+                raise RuntimeError("too large")
+
+        with self.assertRaisesRegex(tcc.BadInputError, "model: Broken gives no ONNX file: too"):
+            tcc.compile(Broken())
 
     def test_a_model_without_a_file_has_a_name_without_a_folder(self):
         with self.assertRaisesRegex(tcc.BadInputError, "^model.onnx"):

@@ -167,6 +167,20 @@ class Refusing(PackageTest):
         with self.assertRaisesRegex(tcc.BadInputError, "output 'z' is not one of the model's"):
             self.pair.run({"a": A, "b": B}, out={"z": A})
 
+    def test_arrays_without_names_are_refused_where_names_are_needed(self):
+        named = {"a": A, "b": B}
+        for action in (lambda: self.pair.run([A, B]), lambda: self.pair.run(A),
+                       lambda: self.pair.bind((A, B)), lambda: self.pair.enqueue(A, named)):
+            with self.assertRaisesRegex(tcc.BadInputError, "^inputs: expected a dictionary of "
+                                        "names and arrays, .* came; the model has 'a', 'b'"):
+                action()
+        for action in (lambda: self.pair.run(named, out=A), lambda: self.pair.bind(named, A)):
+            with self.assertRaisesRegex(tcc.BadInputError, "^outputs: .* ndarray came; the model "
+                                        "has 'sum', 'difference'"):
+                action()
+        with self.assertRaisesRegex(tcc.UsageError, "^stream: expected a whole number"):
+            self.pair.enqueue(named, {"sum": A, "difference": B}, stream="s")
+
     def test_outputs_that_cannot_be_written_are_refused(self):
         read_only = np.zeros((2, 3), np.float32)
         read_only.flags.writeable = False
@@ -344,8 +358,24 @@ class Files(PackageTest):
     def test_an_option_that_does_not_fit_is_a_usage_error(self):
         path = self.folder / "m.tcc"
         tcc.compile(product_model(), cache=False).save(path)
-        with self.assertRaisesRegex(tcc.UsageError, "threads"):
-            tcc.load(path, threads=-1)
+        for keywords, message in (
+                ({"threads": -1}, "threads: expected a whole number of at least 0, -1 came"),
+                ({"map_weights": "no"}, "map_weights: expected True or False, 'no' came"),
+                ({"device": "cuda:0"}, "device: expected a whole number .* 'cuda:0' came")):
+            with self.assertRaisesRegex(tcc.UsageError, f"^{message}"):
+                tcc.load(path, **keywords)
+
+    def test_what_is_no_file_and_no_bytes_is_told(self):
+        for source, message in ((None, "source: expected a path, or .*; NoneType came"),
+                                ("a\0b", "cannot open 'a\0b': embedded null byte"),
+                                ("", "source: expected a path, '' came")):
+            with self.assertRaisesRegex(tcc.TccError, f"^{message}"):
+                tcc.load(source)
+        module = tcc.compile(product_model(), cache=False)
+        for path, message in ((None, "path: expected a path, NoneType came"),
+                              ("a\0b", "cannot write 'a\0b': embedded null byte")):
+            with self.assertRaisesRegex(tcc.TccError, f"^{message}"):
+                module.save(path)
 
     def test_another_interface_or_version_of_the_library_is_refused_with_a_remedy(self):
         said = self.run_python(
