@@ -316,6 +316,39 @@ class Sessions(PackageTest):
             np.testing.assert_array_equal(session.run(None, {"x": given})[0],
                                           x.astype(np.float32))
 
+    def test_arguments_of_another_type_are_onnxruntimes_type_errors(self):
+        content = relu_model([4]).SerializeToString()
+        feed = {"x": np.ones(4, np.float32)}
+        values = ("a", 1, 1.5, True, None, [1], np.int32(7), object())
+
+        def outcome(action):
+            try:
+                return str(action())
+            except TypeError:
+                return "TypeError"
+
+        def kept(options, name, value):
+            setattr(options, name, value)
+            return getattr(options, name)
+
+        for kind in ("SessionOptions", "RunOptions"):
+            for name in vars(getattr(onnxruntime, kind)):
+                if name.startswith("_") or callable(getattr(getattr(ort, kind)(), name, print)):
+                    continue
+                for given in values:
+                    theirs, ours = (outcome(lambda: kept(getattr(package, kind)(), name, given))
+                                    for package in (onnxruntime, ort))
+                    self.assertEqual(ours, theirs, (name, given))
+        options = ort.SessionOptions()
+        sessions = [package.InferenceSession(content) for package in (onnxruntime, ort)]
+        for action in (lambda: options.add_free_dimension_override_by_name("n", "a"),
+                       lambda: options.add_session_config_entry("key", 1),
+                       lambda: ort.InferenceSession(content, onnxruntime.SessionOptions())):
+            self.assertRaises(TypeError, action)
+        for names in ("y", b"y", [1], {"y": 1}, iter(["y"]), 1, ["y"], ("y",), {"y"}, [], None):
+            theirs, ours = (outcome(lambda: session.run(names, feed)) for session in sessions)
+            self.assertEqual(ours, theirs, names)
+
     def test_copies_and_pickles_of_a_session_are_refused_and_leave_it_whole(self):
         session = ort.InferenceSession(relu_model([4]).SerializeToString())
         for owner in (session, session.io_binding()):

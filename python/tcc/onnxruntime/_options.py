@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import operator
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Union
@@ -38,7 +39,30 @@ class ExecutionOrder(enum.Enum):
     MEMORY_EFFICIENT = 2
 
 
-class SessionOptions:
+def typed(name: str, kind: type, value: Any) -> Any:
+    """Returns the value as one of `kind`, converted as onnxruntime does; else TypeError."""
+    if kind is int and hasattr(value, "__index__"):
+        return int(operator.index(value))
+    if isinstance(value, kind):
+        return value
+    if kind is bool and (value is None or hasattr(value, "__bool__")):
+        return bool(value)
+    if kind is str and isinstance(value, bytes):
+        return value.decode()
+    raise TypeError(f"{name}: expected {kind.__name__}, {type(value).__name__} came")
+
+
+class _Options:
+    """Options, each of which keeps the type of its default."""
+
+    __slots__ = ()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        kind = type(getattr(self, name, value))
+        super().__setattr__(name, typed(name, kind, value))
+
+
+class SessionOptions(_Options):
     """Options of a session. `intra_op_num_threads`, profiling, overrides of free dimensions by name
     and the folder of external initializers are obeyed. Hints of speed, memory and logging are
     accepted. Options that would change results and cannot be obeyed are refused."""
@@ -71,14 +95,14 @@ class SessionOptions:
         self._entries: dict[str, str] = {}
 
     def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
-        self._dims[name] = size
+        self._dims[typed("name", str, name)] = typed("size", int, size)
 
     def add_free_dimension_override_by_denotation(self, denotation: str, size: int) -> None:
         raise failure(NotImplemented, f"dimensions cannot be fixed by denotation ('{denotation}'); "
                                       "expected add_free_dimension_override_by_name")
 
     def add_session_config_entry(self, key: str, value: str) -> None:
-        self._entries[key] = value
+        self._entries[typed("key", str, key)] = typed("value", str, value)
 
     def get_session_config_entry(self, key: str) -> str:
         if key not in self._entries:
@@ -110,7 +134,7 @@ class SessionOptions:
         return options
 
 
-class RunOptions:
+class RunOptions(_Options):
     """Options of a run. A run with `terminate` fails at its start; hints are accepted."""
 
     __slots__ = ("log_severity_level", "log_verbosity_level", "logid",
@@ -125,7 +149,7 @@ class RunOptions:
         self._entries: dict[str, str] = {}
 
     def add_run_config_entry(self, key: str, value: str) -> None:
-        self._entries[key] = value
+        self._entries[typed("key", str, key)] = typed("value", str, value)
 
     def get_run_config_entry(self, key: str) -> str:
         if key not in self._entries:

@@ -7,7 +7,7 @@ import os
 import threading
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Union
 
 from .._compile import compile as compile_model
@@ -17,7 +17,8 @@ from .._owner import Owner
 from . import _declared
 from ._binding import IOBinding
 from ._declared import Declared, ModelMetadata, NodeArg
-from ._options import PROVIDER, Provider, RunOptions, SessionOptions, provider_keywords
+from ._options import (PROVIDER, Provider, RunOptions, SessionOptions, provider_keywords,
+                       typed)
 from ._profile import Profile
 from ._values import OrtValue, fitting
 from .capi.onnxruntime_pybind11_state import (LOADING, RUNNING, InvalidArgument, NoSuchFile,
@@ -94,7 +95,9 @@ class InferenceSession(Owner):
                  providers: Sequence[Provider] | None = None,
                  provider_options: Sequence[Mapping[str, Any]] | None = None,
                  **hints: Any) -> None:
-        self._options = sess_options or SessionOptions()
+        self._options: SessionOptions = typed(
+            "sess_options", SessionOptions,
+            SessionOptions() if sess_options is None else sess_options)
         self._profile = (Profile(self._options.profile_file_prefix)
                          if self._options.enable_profiling else None)
         self._source = _readable(path_or_bytes)
@@ -135,7 +138,7 @@ class InferenceSession(Owner):
             raise self._misnamed(input_feed) from None
         if len(input_feed) != len(arrays):
             raise self._misnamed(input_feed)
-        wanted = [self.output_position(name) for name in output_names] if output_names else None
+        wanted = self._wanted(output_names) if output_names else None
         if self._profile is None:
             results = self._results(arrays)
         else:
@@ -166,6 +169,11 @@ class InferenceSession(Owner):
         if len(feed) != len(self._names) or any(name not in feed for name in self._names):
             raise self._misnamed(feed)
         return [fitting(arg, feed[arg.name]) for arg in self._declared.inputs]
+
+    def _wanted(self, names: Collection[str]) -> list[int]:
+        if isinstance(names, (str, bytes, Mapping)) or not isinstance(names, Collection):
+            raise TypeError(f"output_names: expected a list of names, {type(names).__name__} came")
+        return [self.output_position(typed("output_names", str, name)) for name in names]
 
     def output_position(self, name: str) -> int:
         position = self._positions.get(name)
