@@ -5,10 +5,12 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+import re
 from typing import Any
 
 from . import _declarations as c
 from ._errors import MissingError, TccError, error_of
+from ._program import keyword_of
 from ._version import __version__
 
 KINDS = {
@@ -72,8 +74,9 @@ def taken(error: Any, prefix: str = "") -> TccError:
     """Makes an exception of the error in a place, which it empties."""
     functions = library()
     kind = KINDS.get(functions.tcc_error_code(error), "internal")
-    # Messages name an option as C++ has it.
-    message = text(functions.tcc_error_message(error)).replace("CompileOptions::", "")
+    # A remedy names an option as C has it.
+    message = re.sub(r"\boption ([a-z-]+)(?=[,)])", lambda match: keyword_of(match[1]),
+                     text(functions.tcc_error_message(error)))
     functions.tcc_error_free(error)
     error.value = None
     return error_of(kind, prefix + message)

@@ -108,6 +108,8 @@ class Gpu(PackageTest):
             bound = module.bind({"x": x}, {"y": y})
             bound()
             np.testing.assert_array_equal(y, 2 * x)
+        with self.assertRaisesRegex(tcc.MissingError, r"compile for target sm_75 \(target\)$"):
+            tcc.load(self.file, device=0)
         with self.assertRaisesRegex(tcc.BadInputError, r"expected shape \(N,\), \(1, 2\) came"):
             module(np.zeros((1, 2), np.float32))
         with self.assertRaisesRegex(tcc.BadInputError, "'y'"):
