@@ -6,20 +6,17 @@ import contextlib
 import hashlib
 import mmap
 import os
-import re
 from collections.abc import Iterator
 
 from ._model import Request
 from ._program import program_path
+from ._protobuf import Malformed, external_files
 from ._version import __version__
 
 DEFAULT_BYTES = 8 << 30
 SUFFIX = ".tcc"
 # Decides nothing of an artefact: how it is made, and where it goes.
 NO_PART_OF_KEY = ("threads", "run", "worker")
-# How ONNX names a file of weights: an entry "location" of a tensor's external data. The length of
-# the name is a number in groups of 7 bits. Text that only looks so does no harm.
-LOCATION = re.compile(rb"\n\x08location\x12([\x80-\xff]*[\x00-\x7f])", re.DOTALL)
 
 
 def cache_folder() -> str | None:
@@ -50,7 +47,7 @@ def entry_of(request: Request) -> str | None:
     try:
         for part in _key(request):
             digest.update(str(len(part)).encode() + b":" + part)
-    except OSError:
+    except (OSError, Malformed):
         return None
     return os.path.join(folder, digest.hexdigest() + SUFFIX)
 
@@ -107,25 +104,16 @@ def _model_key(request: Request) -> Iterator[bytes]:
     folder = request.external_folder()
     if request.content is not None:
         yield request.content
-        names = _external_files(request.content)
+        names = external_files(request.content)
     else:
         with open(request.path, "rb") as file:
             if os.fstat(file.fileno()).st_size == 0:
                 return
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
                 yield hashlib.sha256(content).digest()
-                names = _external_files(content)
+                names = external_files(content)
     for name in sorted(names):
         yield _state(os.path.join(folder, name))
-
-
-def _external_files(content: bytes | mmap.mmap) -> set[str]:
-    names = set()
-    for match in LOCATION.finditer(content):
-        length = sum((byte & 0x7F) << 7 * place for place, byte in enumerate(match[1]))
-        name = content[match.end():match.end() + min(length, 4096)]
-        names.add(name.decode("utf-8", "surrogateescape"))
-    return names
 
 
 def _state(path: str) -> bytes:

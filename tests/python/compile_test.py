@@ -10,7 +10,7 @@ import onnx
 from onnx import TensorProto, helper
 
 import tcc
-from tcc import _cache, _program
+from tcc import _cache, _program, _protobuf
 from tcc_package import (BUILT, ROOT, WEIGHTS, PackageTest, cast_model, model, product_model,
                          value)
 
@@ -321,6 +321,44 @@ class Caching(PackageTest):
             os.utime(self.folder / "w.bin", (factor, factor))
             np.testing.assert_array_equal(tcc.compile(path)(X), X @ WEIGHTS * factor)
         self.assertEqual(len(self.entries()), 2)
+
+    def test_files_of_weights_are_found_wherever_a_model_may_have_tensors(self):
+        def outside(location):
+            tensor = TensorProto(name=location, data_type=TensorProto.FLOAT, dims=[1],
+                                 data_location=TensorProto.EXTERNAL)
+            for key, text in (("offset", "0"), ("location", location)):
+                tensor.external_data.add(key=key, value=text)
+            return tensor
+
+        def sparse(name):
+            return onnx.SparseTensorProto(values=outside(f"{name}_values"),
+                                          indices=outside(f"{name}_indices"))
+
+        inner = helper.make_graph([], "inner", [], [], [outside("branch")])
+        node = helper.make_node("If", ["x"], ["y"], then_branch=inner, value=outside("constant"),
+                                all=[outside("listed")], graphs=[inner], sparse=sparse("attribute"))
+        odd = model([node], [], [])
+        odd.doc_string = str(outside("text").SerializeToString())
+        odd.graph.initializer.append(outside("x" * 200))
+        odd.graph.sparse_initializer.append(sparse("initializer"))
+        odd.functions.add().node.append(helper.make_node("Constant", [], ["c"],
+                                                         value=outside("function")))
+        content = odd.SerializeToString()
+        self.assertEqual(_protobuf.external_files(content), {
+            "branch", "constant", "listed", "attribute_values", "attribute_indices", "x" * 200,
+            "initializer_values", "initializer_indices", "function"})
+        for length in range(len(content)):
+            try:
+                _protobuf.external_files(content[:length])
+            except _protobuf.Malformed:
+                pass
+
+    def test_a_model_that_is_none_is_compiled_and_refused_without_a_key(self):
+        path = self.folder / "m.onnx"
+        path.write_bytes(b"\xff" * 20)
+        with self.assertRaises(tcc.BadInputError):
+            tcc.compile(path)
+        self.assertEqual(self.entries(), [])
 
     def test_measurements_are_part_of_the_key(self):
         database = self.folder / "m.db"

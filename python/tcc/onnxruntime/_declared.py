@@ -7,19 +7,18 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple, Union
 
 from .._module import Module
+from .._protobuf import Content, Malformed, Span, fields_of, text_of, whole
 from .._tensors import TensorInfo
 from .capi.onnxruntime_pybind11_state import InvalidArgument, InvalidProtobuf, failure
 
-Content = Union[bytes, mmap.mmap]
 Dim = Union[int, str, None]
 
 ARTEFACT_MAGIC = b"\x89TCC\r\n\x1a\n"
 NO_VERSION = 2**63 - 1  # onnxruntime's version of a model that has none
-MOST_FIELDS = 1 << 22  # of one message; tcc takes no more in a model
 
 
 class ElementType(NamedTuple):
@@ -106,25 +105,32 @@ def declared_by_file(path: str) -> Declared:
 
 def declared_by_model(content: Content) -> Declared:
     """Reads an ONNX file. Tensors and nodes are skipped, whatever is in them."""
+    try:
+        return _read_model(content)
+    except Malformed:
+        raise failure(InvalidProtobuf, "Protobuf parsing failed.") from None
+
+
+def _read_model(content: Content) -> Declared:
     declared = Declared()
     metadata = declared.metadata
     ir_version = 0
     graph: Span | None = None
-    for field, number, span in _fields(content, (0, len(content))):
+    for field, number, span in fields_of(content, whole(content)):
         if field == 1:
             ir_version = number
         elif field == 2:
-            metadata.producer_name = _text(content, span)
+            metadata.producer_name = text_of(content, span)
         elif field == 4:
-            metadata.domain = _text(content, span)
+            metadata.domain = text_of(content, span)
         elif field == 5:
             metadata.version = number
         elif field == 6:
-            metadata.description = _text(content, span)
+            metadata.description = text_of(content, span)
         elif field == 7:
             graph = span
         elif field == 14:
-            entry = {key: _text(content, part) for key, _, part in _fields(content, span)}
+            entry = {key: text_of(content, part) for key, _, part in fields_of(content, span)}
             metadata.custom_metadata_map[entry.get(1, "")] = entry.get(2, "")
     if graph is None:
         raise failure(InvalidArgument, "No graph was found in the protobuf.")
@@ -155,93 +161,43 @@ def _arg_of(info: TensorInfo) -> NodeArg:
                     for extent, name in zip(info.shape, info.dim_names)])
 
 
-# Where a field's content begins and ends.
-Span = tuple[int, int]
-
-
-def _malformed() -> Exception:
-    return failure(InvalidProtobuf, "Protobuf parsing failed.")
-
-
-def _varint(content: Content, at: int, end: int) -> tuple[int, int]:
-    """Returns a number and where it ends."""
-    value = 0
-    for shift in range(0, 70, 7):
-        if at >= end:
-            break
-        byte = content[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-    raise _malformed()
-
-
-def _fields(content: Content, span: Span) -> Iterator[tuple[int, int, Span]]:
-    """Gives the fields of a message: the field's number, its value as a signed number, and where
-    its content lies."""
-    at, end = span
-    for _ in range(MOST_FIELDS):
-        if at == end:
-            return
-        tag, at = _varint(content, at, end)
-        kind = tag & 7
-        number, length = 0, {1: 8, 5: 4}.get(kind, 0)
-        if kind == 0:
-            number, at = _varint(content, at, end)
-            number -= (number >> 63 & 1) << 64
-        elif kind == 2:
-            length, at = _varint(content, at, end)
-        elif length == 0:
-            raise _malformed()
-        if length > end - at:
-            raise _malformed()
-        yield tag >> 3, number, (at, at + length)
-        at += length
-    raise _malformed()
-
-
-def _text(content: Content, span: Span) -> str:
-    return bytes(content[span[0]:span[1]]).decode("utf-8", "replace")
-
-
 def _read_graph(content: Content, graph: Span, ir_version: int, declared: Declared) -> None:
     constants = set()
     inputs = []
-    for field, _, span in _fields(content, graph):
+    for field, _, span in fields_of(content, graph):
         if field == 2:
-            declared.metadata.graph_name = _text(content, span)
+            declared.metadata.graph_name = text_of(content, span)
         elif field == 5:
             constants.add(_name_of(content, span, 8))
         elif field == 10:
-            declared.metadata.graph_description = _text(content, span)
+            declared.metadata.graph_description = text_of(content, span)
         elif field == 11:
             inputs.append(_read_value(content, span))
         elif field == 12:
             declared.outputs.append(_read_value(content, span))
         elif field == 15:  # sparse: its values bear the name
             constants.update(_name_of(content, part, 8)
-                             for key, _, part in _fields(content, span) if key == 1)
+                             for key, _, part in fields_of(content, span) if key == 1)
     declared.inputs = [arg for arg in inputs if arg.name not in constants]
     if ir_version >= 4:
         declared.overridable = [arg for arg in inputs if arg.name in constants]
 
 
 def _name_of(content: Content, span: Span, name: int) -> str:
-    for field, _, part in _fields(content, span):
+    for field, _, part in fields_of(content, span):
         if field == name:
-            return _text(content, part)
+            return text_of(content, part)
     return ""
 
 
 def _read_value(content: Content, span: Span) -> NodeArg:
     name, element = "", None
     shape: list[Dim] | None = None
-    for field, _, part in _fields(content, span):
+    for field, _, part in fields_of(content, span):
         if field == 1:
-            name = _text(content, part)
+            name = text_of(content, part)
         elif field == 2:
-            for kind, _, tensor in _fields(content, part):
+            for kind, _, tensor in fields_of(content, part):
                 if kind == 1:  # all other types are no tensors
                     element, shape = _read_tensor_type(content, tensor)
     return NodeArg(name, element, shape)
@@ -250,19 +206,19 @@ def _read_value(content: Content, span: Span) -> NodeArg:
 def _read_tensor_type(content: Content,
                       span: Span) -> tuple[ElementType | None, list[Dim] | None]:
     element, shape = None, None
-    for field, number, part in _fields(content, span):
+    for field, number, part in fields_of(content, span):
         if field == 1:
             element = BY_ONNX.get(number)
         elif field == 2:
-            shape = [_read_dim(content, dim) for key, _, dim in _fields(content, part) if key == 1]
+            shape = [_read_dim(content, dim) for key, _, dim in fields_of(content, part) if key == 1]
     return element, shape
 
 
 def _read_dim(content: Content, span: Span) -> Dim:
     dim: Dim = None
-    for field, number, part in _fields(content, span):
+    for field, number, part in fields_of(content, span):
         if field == 1:
             dim = number if number >= 0 else None
         elif field == 2:
-            dim = _text(content, part) or None
+            dim = text_of(content, part) or None
     return dim
