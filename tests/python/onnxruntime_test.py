@@ -4,6 +4,7 @@ import copy
 import inspect
 import pathlib
 import pickle
+import pkgutil
 import re
 import subprocess
 import sys
@@ -97,6 +98,18 @@ class Interface(PackageTest):
                 if name.startswith("_") or inspect.ismodule(getattr(theirs, name)):
                     continue
                 self.assertNotEqual(hasattr(ours, name), name in missing, name)
+
+    def test_modules_of_onnxruntime_are_there_or_on_the_page_of_differences(self):
+        page = (ROOT / "docs" / "onnxruntime.md").read_text(encoding="utf-8")
+        missing = set(re.findall(r"`onnxruntime\.([\w.]+)`", page[page.index("These modules"):]))
+        for prefix, theirs, ours in (("", onnxruntime, ort), ("capi.", onnxruntime.capi, ort.capi)):
+            there = {row.name for row in pkgutil.iter_modules(ours.__path__)}
+            for row in pkgutil.iter_modules(theirs.__path__):
+                if not row.name.startswith(("_", "lib")):  # its own, and shared libraries
+                    name = prefix + row.name
+                    self.assertNotEqual(row.name in there, name in missing, name)
+                    missing.discard(name)
+        self.assertFalse(missing)
 
     def test_exceptions_and_enumerations_have_onnxruntimes_names(self):
         state = onnxruntime.capi.onnxruntime_pybind11_state
@@ -243,6 +256,21 @@ class Sessions(PackageTest):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             ort.InferenceSession(content, providers=["CPUExecutionProvider"])
+
+    def test_results_that_differ_are_on_the_page_of_differences(self):
+        gather = model([helper.make_node("Gather", ["x", "i"], ["y"])],
+                       [value("x", [3]), value("i", [2], TensorProto.INT64)], [value("y", [2])])
+        feed = {"x": np.array([1, 2, 3], np.float32), "i": np.array([1, 7])}
+        mean = model([helper.make_node("ReduceMean", ["x", "axes"], ["y"], keepdims=0)],
+                     [value("x", [2, 0])], [value("y", [2])], [("axes", np.array([1]))])
+        empty = {"x": np.zeros((2, 0), np.float32)}
+        gathers, means = ([package.InferenceSession(proto.SerializeToString())
+                           for package in (onnxruntime, ort)] for proto in (gather, mean))
+        with self.assertRaises(onnxruntime.capi.onnxruntime_pybind11_state.InvalidArgument):
+            gathers[0].run(None, feed)
+        self.assertEqual(gathers[1].run(None, feed)[0].tolist(), [2, 3])
+        self.assertEqual(means[0].run(None, empty)[0].tolist(), [0, 0])
+        self.assertTrue(np.isnan(means[1].run(None, empty)[0]).all())
 
     def test_what_would_change_results_is_refused(self):
         options = ort.SessionOptions()
