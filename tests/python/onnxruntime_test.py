@@ -1,5 +1,6 @@
 """tcc.onnxruntime beside onnxruntime: programs with one import changed, and the differences."""
 
+import concurrent.futures
 import copy
 import inspect
 import pathlib
@@ -68,17 +69,22 @@ class Scripts(PackageTest):
     def test_scripts_print_the_same_with_one_import_changed(self):
         scripts = sorted(SCRIPTS.glob("*.py"))
         self.assertGreaterEqual(len(scripts), 12)
-        for script in scripts:
-            with self.subTest(script=script.stem):
-                text = script.read_text(encoding="utf-8")
-                self.assertEqual(text.count("onnxruntime as ort"), 1)
-                arguments = []
-                if script.stem in NETWORK_OF:
-                    arguments = [self.folder / f"{script.stem}.onnx"]
-                    self.tcc("zoo", "export", NETWORK_OF[script.stem], "--small", "-o", *arguments)
-                theirs = self.run_script(script.stem, text, *arguments)
-                ours = self.run_script(script.stem, text.replace(THEIRS, OURS), *arguments)
-                self.assertFalse(differences(ours, theirs))
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            for script, result in [(script, pool.submit(self.run_with_both, script))
+                                   for script in scripts]:
+                with self.subTest(script=script.stem):
+                    self.assertFalse(differences(*result.result()))
+
+    def run_with_both(self, script):
+        """Returns what a script prints with tcc, and with onnxruntime."""
+        text = script.read_text(encoding="utf-8")
+        self.assertEqual(text.count("onnxruntime as ort"), 1)
+        arguments = []
+        if script.stem in NETWORK_OF:
+            arguments = [self.folder / f"{script.stem}.onnx"]
+            self.tcc("zoo", "export", NETWORK_OF[script.stem], "--small", "-o", *arguments)
+        return [self.run_script(script.stem, each, *arguments)
+                for each in (text.replace(THEIRS, OURS), text)]
 
     def test_a_wrong_number_and_a_wrong_word_would_be_seen(self):
         self.assertFalse(differences("a [ 1.00001 2.]", "a [1. 2.0]"))
