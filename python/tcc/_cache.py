@@ -8,6 +8,7 @@ import mmap
 import os
 from collections.abc import Iterator
 
+from . import _digests
 from ._model import Request
 from ._program import program_path
 from ._protobuf import Malformed, external_files
@@ -45,7 +46,7 @@ def entry_of(request: Request) -> str | None:
         return None
     digest = hashlib.sha256()
     try:
-        for part in _key(request):
+        for part in _key(request, folder):
             digest.update(str(len(part)).encode() + b":" + part)
     except (OSError, Malformed):
         return None
@@ -64,7 +65,7 @@ def trim(keep: str) -> None:
     entries = []
     for entry in os.scandir(os.path.dirname(keep)):
         with contextlib.suppress(OSError):  # another process may be removing it
-            if entry.name.endswith(SUFFIX):
+            if entry.name.endswith((SUFFIX, _digests.SUFFIX)):
                 status = entry.stat()
                 entries.append((status.st_mtime_ns, status.st_size, entry.path))
     total = sum(size for _, size, _ in entries)
@@ -85,7 +86,7 @@ def _most_bytes() -> int:
         return DEFAULT_BYTES
 
 
-def _key(request: Request) -> Iterator[bytes]:
+def _key(request: Request, cache: str) -> Iterator[bytes]:
     """Gives what an artefact depends on."""
     yield __version__.encode()
     yield _state(program_path())
@@ -95,12 +96,12 @@ def _key(request: Request) -> Iterator[bytes]:
         yield array.tobytes()
     for meaning, file in sorted(request.files.items()):
         yield meaning.encode() + _state(file)
-    yield from _model_key(request)
+    yield from _model_key(request, cache)
     if request.options_but().get("target", "native") == "native":
         yield _cpu()
 
 
-def _model_key(request: Request) -> Iterator[bytes]:
+def _model_key(request: Request, cache: str) -> Iterator[bytes]:
     folder = request.external_folder()
     if request.content is not None:
         yield request.content
@@ -110,7 +111,7 @@ def _model_key(request: Request) -> Iterator[bytes]:
             if os.fstat(file.fileno()).st_size == 0:
                 return
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-                yield hashlib.sha256(content).digest()
+                yield _digests.digest_of(file.fileno(), content, cache)
                 names = external_files(content)
     for name in sorted(names):
         yield _state(os.path.join(folder, name))

@@ -10,7 +10,8 @@ import onnx
 from onnx import TensorProto, helper
 
 import tcc
-from tcc import _cache, _program, _protobuf
+from tcc import _cache, _digests, _program, _protobuf
+from tcc._model import Request
 from tcc_package import (BUILT, ROOT, WEIGHTS, PackageTest, cast_model, model, product_model,
                          value)
 
@@ -359,6 +360,43 @@ class Caching(PackageTest):
         with self.assertRaises(tcc.BadInputError):
             tcc.compile(path)
         self.assertEqual(self.entries(), [])
+
+    def test_a_model_that_has_not_changed_is_not_read_again(self):
+        path = self.folder / "m.onnx"
+        odd = product_model()
+        odd.doc_string = "x" * _digests.SMALLEST_NOTED
+        onnx.save(odd, path)
+
+        def entry():
+            with Request(str(path), {}) as request:
+                return _cache.entry_of(request)
+
+        def notes():
+            return sorted((self.folder / "cache" / "python").glob("*.sha256"))
+
+        first = entry()
+        self.assertEqual(notes(), [])  # it was written just now
+        self.addCleanup(setattr, _digests, "SETTLED_NS", _digests.SETTLED_NS)
+        _digests.SETTLED_NS = -10**18
+        self.assertEqual((entry(), entry()), (first, first))
+        (note,) = notes()
+        note.write_bytes(bytes(32))
+        self.assertNotEqual(entry(), first)  # by the note
+        note.write_bytes(b"cut off")
+        self.assertEqual(entry(), first)
+        self.assertEqual(len(note.read_bytes()), 32)
+        os.utime(path, (1, 1))
+        self.assertEqual(entry(), first)
+        self.assertEqual(len(notes()), 2)
+        # Another file of the same name, size and time.
+        odd.doc_string = "y" * _digests.SMALLEST_NOTED
+        onnx.save(odd, self.folder / "other.onnx")
+        os.utime(self.folder / "other.onnx", (1, 1))
+        os.replace(self.folder / "other.onnx", path)
+        self.assertNotEqual(entry(), first)
+        self.set_variable("TCC_CACHE_BYTES", "0")
+        tcc.compile(product_model())
+        self.assertEqual((notes(), len(self.entries())), ([], 1))
 
     def test_measurements_are_part_of_the_key(self):
         database = self.folder / "m.db"
