@@ -377,7 +377,10 @@ class Sessions(PackageTest):
                     self.assertEqual(ours, theirs, (name, given))
         options = ort.SessionOptions()
         sessions = [package.InferenceSession(content) for package in (onnxruntime, ort)]
+        binding = sessions[1].io_binding()
         for action in (lambda: options.add_free_dimension_override_by_name("n", "a"),
+                       lambda: binding.bind_cpu_input(1, np.ones(4, np.float32)),
+                       lambda: binding.bind_output(1),
                        lambda: options.add_session_config_entry("key", 1),
                        lambda: ort.InferenceSession(content, onnxruntime.SessionOptions())):
             self.assertRaises(TypeError, action)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from .._errors import TccError
 from .._module import Bound
 from .._owner import Owner
+from ._options import typed
 from ._values import OrtValue, array_at, dense, element_of, expect_host
 from .capi.onnxruntime_pybind11_state import InvalidArgument
 
@@ -56,13 +57,13 @@ class IOBinding(Owner):
         self._bind_output(name, ortvalue.numpy())
 
     def _bind_input(self, name: str, array: Any) -> None:
-        if name not in {arg.name for arg in self._session.get_inputs()}:
+        if typed("name", str, name) not in {arg.name for arg in self._session.get_inputs()}:
             raise RuntimeError(f"Failed to find NodeArg with name: {name} in the def list")
         self._inputs[name] = array
         self._bound = None
 
     def _bind_output(self, name: str, array: Any) -> None:
-        self._outputs[name] = array
+        self._outputs[typed("name", str, name)] = array
         self._bound = None
 
     def run(self) -> None:
