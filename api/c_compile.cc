@@ -49,7 +49,9 @@ std::span<const uint8_t> ContentOf(const void* data, uint64_t bytes) {
   return {static_cast<const uint8_t*>(data), data == nullptr ? 0 : bytes};
 }
 
-Status Bind(tcc_options& options, const tcc_tensor& tensor) {
+Status Bind(tcc_options& options, const tcc_tensor* given) {
+  if (given == nullptr) return UsageError("expected a tensor to bind, got null");
+  const tcc_tensor& tensor = *given;
   if (tensor.name == nullptr || *tensor.name == 0) {
     return UsageError("a tensor to bind has no name; expected an input's");
   }
@@ -70,7 +72,7 @@ Status Bind(tcc_options& options, const tcc_tensor& tensor) {
 }  // namespace tcc
 
 tcc_code tcc_options_bind(tcc_options* options, const tcc_tensor* tensor, tcc_error** error) {
-  return tcc::ReportCall(error, [&] { return tcc::ToApi(tcc::Bind(*options, *tensor)); });
+  return tcc::ReportCall(error, [&] { return tcc::ToApi(tcc::Bind(*options, tensor)); });
 }
 
 void tcc_options_on_progress(tcc_options* options,
@@ -155,6 +157,7 @@ tcc_code tcc_artefact_save(const tcc_artefact* artefact, const char* path, tcc_e
 tcc_code tcc_artefact_bytes(tcc_artefact* artefact, const void** data, uint64_t* bytes,
                             tcc_error** error) {
   return tcc::ReportCall(error, [&]() -> tcc::v1::Status {
+    if (auto status = tcc::ExpectPlaces({data, bytes}); !status.ok()) return status;
     if (artefact->bytes.empty()) artefact->bytes = artefact->artefact.Bytes();
     *data = artefact->bytes.data();
     *bytes = artefact->bytes.size();

@@ -89,6 +89,10 @@ tcc_code tcc_from_dlpack(const void* dl_tensor, tcc_tensor* tensor, int64_t* sha
   return tcc::ReportCall(error, [&]() -> tcc::v1::Status {
     if (dl_tensor == nullptr) return {tcc::v1::Code::kUsage, "expected a DLTensor, got null"};
     const auto& from = *static_cast<const tcc::DlTensor*>(dl_tensor);
+    const void* extents = from.rank > 0 && most_rank > 0 ? shape : dl_tensor;  // if any are written
+    if (auto status = tcc::ExpectPlaces({tensor, extents, device_type, device}); !status.ok()) {
+      return status;
+    }
     tcc::StatusOr<tcc_tensor> described = tcc::Describe(from, shape, most_rank);
     if (!described.ok()) {
       return tcc::ToApi(tcc::Annotate(described.status(), "a DLTensor"));

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "api/c_handles.h"
 
 namespace tcc {
@@ -34,6 +36,11 @@ std::string WithOptionNames(std::string message) {
 }
 
 }  // namespace
+
+v1::Status ExpectPlaces(std::initializer_list<const void*> places) {
+  if (std::ranges::count(places, nullptr) == 0) return {};
+  return {v1::Code::kUsage, "expected an address to write the result to, got null"};
+}
 
 tcc_code Report(const v1::Status& status, tcc_error** error) noexcept {
   const auto code = static_cast<tcc_code>(status.code());

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <exception>
+#include <initializer_list>
 #include <map>
 
 #include "api/convert.h"
@@ -53,14 +54,22 @@ tcc_code ReportCall(tcc_error** error, Call&& call) noexcept {
   }
 }
 
-// Does the same for a v1::Result, and moves its value into a new handle.
+// Refuses addresses to write results to of which one is null.
+v1::Status ExpectPlaces(std::initializer_list<const void*> places);
+
+// Moves the value of the v1::Result that `call` returns into a new handle.
 template <typename Handle, typename Call>
-tcc_code ReportHandle(Handle** handle, tcc_error** error, Call&& call) {
-  return ReportCall(error, [&] {
-    auto result = call();
-    if (result.ok()) *handle = new Handle{std::move(*result)};
-    return result.status();
-  });
+v1::Status MakeHandle(Handle** handle, Call&& call) {
+  if (v1::Status status = ExpectPlaces({handle}); !status.ok()) return status;
+  auto result = call();
+  if (result.ok()) *handle = new Handle{std::move(*result)};
+  return result.status();
+}
+
+// Reports how the handle's making ends.
+template <typename Handle, typename Call>
+tcc_code ReportHandle(Handle** handle, tcc_error** error, Call&& call) noexcept {
+  return ReportCall(error, [&] { return MakeHandle(handle, call); });
 }
 
 }  // namespace tcc

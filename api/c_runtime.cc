@@ -124,14 +124,16 @@ tcc_code tcc_module_load(const char* path, const tcc_options* options, tcc_modul
 tcc_code tcc_module_load_bytes(const void* data, uint64_t bytes, void (*release)(void* owner),
                                void* owner, const tcc_options* options, tcc_module** module,
                                tcc_error** error) {
-  return tcc::ReportHandle(module, error, [&] {
+  return tcc::ReportCall(error, [&] {
     std::shared_ptr<const void> kept;
     if (release != nullptr) {
       // It points to the data, as `owner` may be null.
       kept = std::shared_ptr<const void>(std::shared_ptr<void>(owner, release), data);
     }
     std::span file(static_cast<const uint8_t*>(data), data == nullptr ? 0 : bytes);
-    return tcc::v1::Module::Load(file, std::move(kept), tcc::LoadOptionsOf(options));
+    return tcc::MakeHandle(module, [&] {
+      return tcc::v1::Module::Load(file, std::move(kept), tcc::LoadOptionsOf(options));
+    });
   });
 }
 
@@ -214,6 +216,7 @@ tcc_code tcc_module_output_shape(const tcc_module* module, const tcc_tensor* inp
                                  uint32_t input_count, uint32_t output, int64_t* shape,
                                  uint32_t most_rank, uint32_t* rank, tcc_error** error) {
   return tcc::ReportCall(error, [&]() -> tcc::v1::Status {
+    if (auto status = tcc::ExpectPlaces({rank}); !status.ok()) return status;
     const tcc::v1::Module& network = module->module;
     auto in = tcc::ViewsOf<tcc::v1::Input>(inputs, input_count, network.inputs(), "input");
     if (!in.ok()) return tcc::ToApi(in.status());
@@ -224,8 +227,11 @@ tcc_code tcc_module_output_shape(const tcc_module* module, const tcc_tensor* inp
           tcc::UsageError("expected an output below {}, got {}", shapes->size(), output));
     }
     const std::vector<int64_t>& extents = (*shapes)[output];
+    if (!extents.empty() && extents.size() <= most_rank) {
+      if (auto status = tcc::ExpectPlaces({shape}); !status.ok()) return status;
+      std::ranges::copy(extents, shape);
+    }
     *rank = static_cast<uint32_t>(extents.size());
-    if (extents.size() <= most_rank) std::ranges::copy(extents, shape);
     return {};
   });
 }
@@ -241,6 +247,7 @@ tcc_code tcc_module_run(tcc_module* module, const tcc_tensor* inputs, uint32_t i
 
 tcc_code tcc_executor_new(tcc_module* module, tcc_executor** executor, tcc_error** error) {
   return tcc::ReportCall(error, [&]() -> tcc::v1::Status {
+    if (auto status = tcc::ExpectPlaces({executor}); !status.ok()) return status;
     *executor = new tcc_executor{module->module, tcc::v1::Executor(module->module)};
     return {};
   });

@@ -188,6 +188,32 @@ TEST_CASE("an input is bound from C's memory or a file, and becomes a constant",
   CHECK(CompiledInC(AddModel(), {{"bind", "b=" + (folder / "b.npy")}}) == expected);
 }
 
+TEST_CASE("a null address for what is compiled or tuned is told", "[api]") {
+  const Answer null{TCC_USAGE, "expected an address to write the result to, got null"};
+  const std::vector<uint8_t> model = AddModel();
+  ArtefactPtr artefact(nullptr, tcc_artefact_free);
+  REQUIRE(Compile(model, nullptr, &artefact).code == TCC_OK);
+  const void* data = nullptr;
+  uint64_t bytes = 0;
+  auto told = [&](auto call) { CHECK(Ask(call) == null); };
+  told([&](tcc_error** error) { return tcc_compile("m.onnx", nullptr, nullptr, error); });
+  told([&](tcc_error** error) {
+    return tcc_compile_bytes(model.data(), model.size(), nullptr, nullptr, error);
+  });
+  told([&](tcc_error** error) { return tcc_tune("m.onnx", nullptr, nullptr, error); });
+  told([&](tcc_error** error) {
+    return tcc_tune_bytes(model.data(), model.size(), nullptr, nullptr, error);
+  });
+  told([&](tcc_error** error) {
+    return tcc_module_load_artefact(artefact.get(), nullptr, nullptr, error);
+  });
+  told([&](tcc_error** error) {
+    return tcc_artefact_bytes(artefact.get(), nullptr, &bytes, error);
+  });
+  told(
+      [&](tcc_error** error) { return tcc_artefact_bytes(artefact.get(), &data, nullptr, error); });
+}
+
 TEST_CASE("messages in C name options by their keys", "[api]") {
   auto refused = [](const std::vector<uint8_t>& model, const Settings& settings, tcc_code code,
                     const std::string& what) {
@@ -205,6 +231,9 @@ TEST_CASE("messages in C name options by their keys", "[api]") {
     return tcc_compile(nullptr, nullptr, &artefact, error);
   });
   CHECK(answer == Answer{TCC_USAGE, "expected a path, got null"});
+  CHECK(Ask([&](tcc_error** error) {
+          return tcc_options_bind(OptionsWith({}).get(), nullptr, error);
+        }) == Answer{TCC_USAGE, "expected a tensor to bind, got null"});
 
   OptionsPtr options = OptionsWith({{"dim", "N=1"}});
   CHECK(Set(options.get(), "dim", "N=2") == Answer{TCC_USAGE, "dim: 'N' is given twice"});

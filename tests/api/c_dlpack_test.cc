@@ -129,4 +129,17 @@ TEST_CASE("a tensor of DLPack that tcc cannot take is refused, and nothing is wr
   CHECK(tcc_from_dlpack(nullptr, nullptr, nullptr, 0, nullptr, nullptr, nullptr) == TCC_USAGE);
 }
 
+TEST_CASE("a null address for the description of a DLTensor is told", "[api]") {
+  std::array<int64_t, 2> shape{2, 3};
+  const DlTensor from{.ndim = 2, .shape = shape.data()};
+  tcc_tensor tensor;
+  int64_t extents[4];
+  int32_t type = 0, device = 0;
+  CHECK(tcc_from_dlpack(&from, &tensor, extents, 4, &type, &device, nullptr) == TCC_OK);
+  CHECK(tcc_from_dlpack(&from, nullptr, extents, 4, &type, &device, nullptr) == TCC_USAGE);
+  CHECK(tcc_from_dlpack(&from, &tensor, nullptr, 4, &type, &device, nullptr) == TCC_USAGE);
+  CHECK(tcc_from_dlpack(&from, &tensor, extents, 4, nullptr, &device, nullptr) == TCC_USAGE);
+  CHECK(tcc_from_dlpack(&from, &tensor, extents, 4, &type, nullptr, nullptr) == TCC_USAGE);
+}
+
 }  // namespace

@@ -382,6 +382,40 @@ TEST_CASE("a file that does not load has its code in C, and writes no module", "
   std::filesystem::remove_all(folder);
 }
 
+TEST_CASE("a null address for a result is told, and bytes are released all the same", "[api]") {
+  const Answer null{TCC_USAGE, "expected an address to write the result to, got null"};
+  const std::vector<uint8_t>& file = AddArtefact();
+  ModulePtr module = Load(file);
+  Add add;
+  uint32_t rank = 0;
+  CHECK(Ask([&](tcc_error** error) { return tcc_module_load("m.tcc", nullptr, nullptr, error); }) ==
+        null);
+  int released = 0;
+  CHECK(Ask([&](tcc_error** error) {
+          return tcc_module_load_bytes(
+              file.data(), file.size(), [](void* owner) { ++*static_cast<int*>(owner); }, &released,
+              nullptr, nullptr, error);
+        }) == null);
+  CHECK(released == 2);  // of two calls
+  CHECK(Ask([&](tcc_error** error) { return tcc_executor_new(module.get(), nullptr, error); }) ==
+        null);
+  std::array<int64_t, 2> shape{};
+  CHECK(Ask([&](tcc_error** error) {
+          return tcc_module_output_shape(module.get(), add.inputs.data(), 2, 0, shape.data(), 2,
+                                         nullptr, error);
+        }) == null);
+  CHECK(Ask([&](tcc_error** error) {
+          return tcc_module_output_shape(module.get(), add.inputs.data(), 2, 0, nullptr, 2, &rank,
+                                         error);
+        }) == null);
+  CHECK(rank == 0);
+  CHECK(Ask([&](tcc_error** error) {
+          return tcc_module_output_shape(module.get(), add.inputs.data(), 2, 0, nullptr, 0, &rank,
+                                         error);
+        }) == kGood);
+  CHECK(rank == 2);
+}
+
 TEST_CASE("bytes that C hands over are released once, after the last use or a failure", "[api]") {
   struct alignas(64) Owner {
     std::array<uint8_t, 1 << 16> bytes{};
