@@ -20,6 +20,9 @@ namespace tcc {
 namespace {
 
 constexpr char kCuptiTimer[] = "CUPTI";
+// The parts of the runs of a profile. The peaks are measured before and after each: on a machine
+// that is busy with something else, both the runs and the peaks need a moment when it is not.
+constexpr int kParts = 4;
 
 using Calls = std::vector<ProfiledCall>;
 using Clock = std::chrono::steady_clock;
@@ -125,16 +128,19 @@ Status RunWithCupti(const Module& module, const std::function<Status()>& run, in
 // Measures the peaks on the threads of the pool; memory by copies larger than caches.
 DevicePeaks CpuPeaks(ThreadPool& pool) {
   constexpr size_t kCopiedBytes = size_t{64} << 20;
+  constexpr int kFmaLoops = 20, kCopies = 5;
   const std::vector<uint8_t> from(kCopiedBytes, 1);
   std::vector<uint8_t> to(kCopiedBytes);
   auto pieces = static_cast<int64_t>(pool.threads());
   const int64_t piece = std::ssize(to) / pieces;
   DevicePeaks peaks;
-  for (int i = 0; i < 5; ++i) {
+  for (int i = 0; i < kFmaLoops; ++i) {
     Stopwatch stopwatch;
     double operations = RunFmaLoop(pool);
     peaks.fma_gflops = std::max(peaks.fma_gflops, operations / stopwatch.Seconds() * 1e-9);
-    stopwatch = Stopwatch();
+  }
+  for (int i = 0; i < kCopies; ++i) {
+    Stopwatch stopwatch;
     pool.ParallelFor(pieces, [&](int64_t begin, int64_t end) {
       std::memcpy(to.data() + begin * piece, from.data() + begin * piece,
                   static_cast<size_t>((end - begin) * piece));
@@ -159,6 +165,14 @@ DevicePeaks PeaksOfDevice(const Module& module) {
   if (device != "cuda") return {};
   auto program = std::static_pointer_cast<const CudaProgram>(module.kernels().module);
   return GpuPeaks(*program->context());
+}
+
+// Raises the peaks to what the device reaches now.
+void RaisePeaks(const Module& module, DevicePeaks& peaks) {
+  DevicePeaks now = PeaksOfDevice(module);
+  now.fma_gflops = std::max(now.fma_gflops, peaks.fma_gflops);
+  now.memory_gbytes = std::max(now.memory_gbytes, peaks.memory_gbytes);
+  peaks = std::move(now);
 }
 
 // Returns the most launches of a call of a kernel. A launch whose grid is always empty does not
@@ -281,8 +295,12 @@ Status AddProfiledRuns(Executor& executor, const std::function<Status()>& run, i
 
 StatusOr<Profile> ProfileRuns(Executor& executor, const std::function<Status()>& run, int runs) {
   Profile profile;
-  profile.peaks = PeaksOfDevice(executor.module());
-  TCC_RETURN_IF_ERROR(AddProfiledRuns(executor, run, runs, profile));
+  RaisePeaks(executor.module(), profile.peaks);
+  const int part = (runs + kParts - 1) / kParts;
+  for (int done = 0; done < runs; done += part) {
+    TCC_RETURN_IF_ERROR(AddProfiledRuns(executor, run, std::min(part, runs - done), profile));
+    RaisePeaks(executor.module(), profile.peaks);
+  }
   return profile;
 }
 

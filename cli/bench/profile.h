@@ -28,7 +28,7 @@ struct KernelCounters {
 struct Profile {
   // The way of measuring: "CUPTI", "events, kernel by kernel (WHY)", "the CPU's clock".
   std::string timer;
-  DevicePeaks peaks;
+  DevicePeaks peaks;  // the most of several measurements, from before the runs to after them
   std::vector<std::vector<ProfiledCall>> runs;
   // The counters by the place of a kernel in the metadata; nullopt for one that did not run. Empty
   // where nobody has asked for counters, or for the reason in counters_missing.

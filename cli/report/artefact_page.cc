@@ -4,10 +4,13 @@
 
 #include <algorithm>
 
+#include "cli/bench/cpu_activity.h"
 #include "cli/readable_units.h"
 #include "cli/report/page.h"
 #include "compiler/check/random_inputs.h"
 #include "compiler/devices/reference_device.h"
+#include "runtime/cpu/cpu_features.h"
+#include "runtime/cuda/cuda_program.h"
 #include "runtime/executor/executor.h"
 
 namespace tcc {
@@ -33,6 +36,16 @@ std::vector<std::string> FamiliesOf(const Notes* notes) {
   return families;
 }
 
+std::string MachineOf(const Module& module) {
+  if (module.artefact().device == "cuda") {
+    auto program = std::static_pointer_cast<const CudaProgram>(module.kernels().module);
+    return program->context()->device().name;
+  }
+  std::string cpu = CpuModelName();
+  return fmt::format("{} of {}", Counted(static_cast<size_t>(module.pool()->threads()), "thread"),
+                     cpu.empty() ? "a CPU" : cpu);
+}
+
 }  // namespace
 
 StatusOr<KernelTimes> TimeKernels(const Artefact& artefact, int threads) {
@@ -44,12 +57,12 @@ StatusOr<KernelTimes> TimeKernels(const Artefact& artefact, int threads) {
   Executor executor(module);
   auto run = [&] { return executor.Run(inputs).status(); };
   TCC_RETURN_IF_ERROR(run());
+  const CpuActivity before = ActivityNow();
   TCC_ASSIGN_OR_RETURN(Profile profile, ProfileRuns(executor, run, kTimedRuns));
-  size_t workers = static_cast<size_t>(module.pool()->threads());
-  return KernelTimes{
-      .machine = artefact.device == "cuda" ? "a GPU" : Counted(workers, "thread") + " of a CPU",
-      .peaks = profile.peaks,
-      .kernels = FastestTimes(profile, artefact.metadata.kernels.size())};
+  return KernelTimes{.machine = MachineOf(module),
+                     .warning = BusyWarning(PercentOfOthers(before, ActivityNow())),
+                     .peaks = profile.peaks,
+                     .kernels = FastestTimes(profile, artefact.metadata.kernels.size())};
 }
 
 std::string FamilyStyle(const ArtefactView& view, size_t kernel) {

@@ -11,7 +11,8 @@ namespace tcc {
 
 // The times of kernels on this machine.
 struct KernelTimes {
-  std::string machine;  // "2 threads of a CPU"
+  std::string machine;  // "2 threads of Intel(R) Xeon(R) ..."
+  std::string warning;  // that other processes were busy; "" if they were not
   DevicePeaks peaks;
   std::vector<KernelTime> kernels;  // in a run, by their places in the metadata
 };

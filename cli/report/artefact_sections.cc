@@ -195,10 +195,13 @@ std::string SummarySection(const ArtefactView& view) {
                                    view.times->peaks.fma_gflops, view.times->peaks.memory_gbytes));
   }
   std::string note;
+  if (view.times != nullptr && !view.times->warning.empty()) {
+    note += HtmlParagraph("bad", "Warning: " + view.times->warning);
+  }
   if (view.notes == nullptr) {
-    note = HtmlParagraph("note",
-                         "The model was compiled without notes: its graph, arena and "
-                         "schedules are not known.");
+    note += HtmlParagraph("note",
+                          "The model was compiled without notes: its graph, arena and "
+                          "schedules are not known.");
   }
   return HtmlSection("Summary", Facts(facts) + note);
 }

@@ -10,6 +10,7 @@
 #include "cli/report/page.h"
 #include "cli/report/page_sections.h"
 #include "cli/report/report_data.h"
+#include "cli/standard_error.h"
 #include "cli/threads_option.h"
 #include "support/file.h"
 
@@ -70,6 +71,7 @@ Status ReportArtefact(const ReportCommand& command) {
   std::optional<KernelTimes> times;
   if (command.time) {
     TCC_ASSIGN_OR_RETURN(times, TimeKernels(artefact, ThreadCount(command.threads)));
+    if (!times->warning.empty()) TellError("tcc: warning: {}\n", times->warning);
   }
   return WriteFileAtomically(command.output, ArtefactPage(artefact, notes, times));
 }

@@ -3,8 +3,11 @@
 
 import html.parser
 import json
+import os
+import re
 import shutil
 import subprocess
+import sys
 
 from tcc_command import CommandTest, main
 
@@ -370,8 +373,22 @@ class Report(CommandTest):
         flops = [kernel["flops"] for kernel in
                  json.loads(self.call("inspect", artefact, "--json"))["kernels"]]
         self.assertEqual(len(circles), sum(work > 0 for work in flops))
-        self.assertIn("1 thread of a CPU", page.said())
+        self.assertRegex(page.said(), r"on 1 thread of \S")
         self.assertIn("of its bound", page.said())
+
+    def test_peaks_on_a_busy_machine_come_with_a_warning_on_the_page_and_on_standard_error(self):
+        artefact = self.compiled("dqn")
+        hogs = [subprocess.Popen([sys.executable, "-c", "while True: pass"])
+                for _ in os.sched_getaffinity(0)]
+        try:
+            page = self.report(artefact, "--time", "--threads", "1")
+        finally:
+            for hog in hogs:
+                hog.kill()
+                hog.wait()
+        told = re.search(r"other processes took \d+ % of the CPUs.*", self.error)
+        self.assertIsNotNone(told, self.error)
+        self.assertIn(told[0], page.said())
 
     def test_a_loops_nodes_are_under_their_loop(self):
         said = self.report(self.compiled("lstm_lm")).said()
