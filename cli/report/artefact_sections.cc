@@ -57,6 +57,14 @@ double SumOf(const KernelTimes& times) {
                          [](double sum, const KernelTime& time) { return sum + time.seconds; });
 }
 
+// Returns the calls of each kernel in the run that was timed, else in the plan.
+std::vector<int64_t> CallsOf(const ArtefactView& view) {
+  if (view.times == nullptr) return CallsOfKernels(view.artefact);
+  std::vector<int64_t> calls;
+  for (const KernelTime& time : view.times->kernels) calls.push_back(time.calls);
+  return calls;
+}
+
 // Adds what a kernel took in the columns of KernelSection.
 void AddTimes(const KernelTimes& times, size_t k, const KernelInfo& kernel, double moved,
               const KernelBound& bound, Cells& row) {
@@ -170,7 +178,8 @@ std::string ScheduleText(const std::string& schedule) {
 std::string SummarySection(const ArtefactView& view) {
   const Artefact& artefact = view.artefact;
   const Metadata& metadata = artefact.metadata;
-  std::vector<int64_t> calls = CallsOfKernels(artefact);
+  std::vector<int64_t> calls = CallsOf(view);
+  const char* counted = view.times != nullptr ? " in a run" : ", calls in loops counted once";
   double flops = 0;
   for (size_t k = 0; k < calls.size(); ++k) {
     flops += static_cast<double>(metadata.kernels[k].flops) * static_cast<double>(calls[k]);
@@ -179,10 +188,10 @@ std::string SummarySection(const ArtefactView& view) {
       {"target", artefact.target},
       {"inputs", TensorsText(metadata.inputs, metadata)},
       {"outputs", TensorsText(metadata.outputs, metadata)},
-      {"work", ReadableFlops(flops) + " in the calls of a plan, those of loops counted once"},
-      {"kernels", fmt::format("{}, called {} times, {}", calls.size(),
-                              std::accumulate(calls.begin(), calls.end(), int64_t{0}),
-                              ReadableBytes(artefact.kernels.bytes.size()))},
+      {"work", ReadableFlops(flops) + counted},
+      {"kernels", fmt::format("{} of {}, called {} times{}", calls.size(),
+                              ReadableBytes(artefact.kernels.bytes.size()),
+                              std::accumulate(calls.begin(), calls.end(), int64_t{0}), counted)},
       {"weights", ReadableBytes(artefact.weights.bytes.size())}};
   if (std::optional<int64_t> arena = artefact.plan.arena_bytes.AsConstant()) {
     facts.emplace_back("arena", ReadableBytes(static_cast<uint64_t>(*arena)));
@@ -221,12 +230,13 @@ std::string KernelSection(const ArtefactView& view) {
     }
     head.push_back({"bound by"});
   }
-  for (const char* name : {"calls", "work of a call", "moved by a call", "code"}) {
+  head.push_back(NumericCell(view.times != nullptr ? "calls in a run" : "calls of the plan"));
+  for (const char* name : {"work of a call", "moved by a call", "code"}) {
     head.push_back(NumericCell(name));
   }
   head.push_back({view.notes != nullptr ? "sketch" : "nodes"});
 
-  std::vector<int64_t> calls = CallsOfKernels(view.artefact);
+  std::vector<int64_t> calls = CallsOf(view);
   std::vector<double> moved = BytesOfCalls(view.artefact);
   std::vector<Cells> rows;
   for (size_t k : order) {

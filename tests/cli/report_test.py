@@ -390,6 +390,34 @@ class Report(CommandTest):
         self.assertIsNotNone(told, self.error)
         self.assertIn(told[0], page.said())
 
+    def test_the_calls_and_the_work_of_a_timed_loop_are_those_of_a_run(self):
+        artefact = self.compiled("lstm_lm")
+        kernels = json.loads(self.call("bench", artefact, "--iterations", 1, "--warm-up", 0,
+                                       "--json"))["kernels"]
+        said = self.report(artefact, "--time").said()
+        calls = sum(kernel["calls"] for kernel in kernels)
+        self.assertGreater(calls, len(kernels) + 10)
+        self.assertIn(f"called {calls} times in a run", said)
+        work = sum(kernel["calls"] * kernel["flops"] for kernel in kernels)
+        figure, unit = re.search(r"([\d.]+) ([kMG])FLOP in a run", said).groups()
+        factor = {"k": 1e3, "M": 1e6, "G": 1e9}[unit]
+        self.assertAlmostEqual(float(figure) * factor / work, 1, delta=0.01)
+        self.assertNotIn("in a run", self.report(artefact).said())
+
+    def test_each_row_of_a_timed_loop_agrees_with_itself(self):
+        self.report(self.compiled("lstm_lm"), "--time")
+        table = self.output.read_text().split("<h2>Kernels</h2>")[1].split("</table>")[0]
+        rows = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in table.split("<tr>")[1:]]
+        place = rows[0].index
+        rows = [row for row in rows[1:] if row[place("GFLOP/s")]]
+        self.assertTrue(rows)
+        for row in rows:
+            number, unit = row[place("work of a call")].split()
+            work = float(number) * {"FLOP": 1, "kFLOP": 1e3, "MFLOP": 1e6}[unit]
+            gflops = (int(row[place("calls in a run")]) * work
+                      / (float(row[place("us in a run")]) * 1e3))
+            self.assertAlmostEqual(float(row[place("GFLOP/s")]) / gflops, 1, delta=0.1)
+
     def test_a_loops_nodes_are_under_their_loop(self):
         said = self.report(self.compiled("lstm_lm")).said()
         self.assertIn("Loop", said)
