@@ -76,8 +76,13 @@ Status ReportArtefact(const ReportCommand& command) {
   return WriteFileAtomically(command.output, ArtefactPage(artefact, notes, times));
 }
 
+// Makes the page of a run or a compiled model; refuses another file by its kind.
 Status RunReport(const ReportCommand& command) {
-  return IsArtefact(command.input) ? ReportArtefact(command) : ReportRun(command);
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(command.input, ignored)) return ReportRun(command);
+  if (IsArtefact(command.input)) return ReportArtefact(command);
+  Status refused = ReadArtefact(command.input).status();
+  return WithMessage(refused, fmt::format("{}; expected {}", Message(refused), kReportInputs));
 }
 
 }  // namespace

@@ -287,9 +287,10 @@ std::string RunEventsPath(const std::string& folder) {
 
 StatusOr<RunData> ReadRun(const std::string& folder) {
   std::error_code ignored;
-  if (!fs::exists(folder, ignored)) return InvalidInput("folder '{}' was not found", folder);
+  if (!fs::exists(folder, ignored))
+    return InvalidInput("'{}' was not found; expected {}", folder, kReportInputs);
   if (!fs::is_directory(folder, ignored)) {
-    return InvalidInput("'{}' is not a folder; expected one that tcc tune --run made", folder);
+    return InvalidInput("'{}' is not a folder; expected {}", folder, kReportInputs);
   }
   std::string summary = RunSummaryPath(folder), events = RunEventsPath(folder);
   if (!fs::exists(summary, ignored)) {

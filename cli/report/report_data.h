@@ -9,6 +9,9 @@
 
 namespace tcc {
 
+// The inputs of tcc report, for messages.
+inline constexpr char kReportInputs[] = "a compiled model, or a folder that tcc tune --run made";
+
 // A candidate that a run measured or failed to measure.
 struct RunTrial {
   size_t task = 0;  // the index in RunData::tasks

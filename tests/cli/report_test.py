@@ -260,14 +260,32 @@ class Report(CommandTest):
 
     def test_what_is_no_run_is_refused_by_name(self):
         self.refused(str(self.run_folder), "not found")
-        self.run_folder.write_text("a file")
-        self.refused("not a folder")
+        accepted = "; expected a compiled model, or a folder that tcc tune --run made"
+        self.refused(accepted)
+        os.mkfifo(self.run_folder)
+        self.refused("not a folder" + accepted)
         self.run_folder.unlink()
         self.run_folder.mkdir()
         self.refused("run.json")
         (self.run_folder / "run.json").write_text('{"state": "ended"}')
         self.refused("events.jsonl")
         self.assertFalse(self.output.exists())
+
+    def test_a_file_that_is_no_compiled_model_is_told_what_is_accepted(self):
+        accepted = "; expected a compiled model, or a folder that tcc tune --run made"
+        model = self.export("dqn", "--small")
+        magic = self.compiled("dqn").read_bytes()[:7]
+        for name, content, said in [
+                ("gen.py", b"import onnx\n", "not a tcc artefact"),
+                ("copy.onnx", model.read_bytes(),
+                 "not a tcc artefact but an ONNX model, which has to be compiled first"),
+                ("short.tcc", magic, "not a tcc artefact"),
+                ("empty.tcc", b"", "not a tcc artefact but an empty file")]:
+            with self.subTest(name):
+                file = self.folder / name
+                file.write_bytes(content)
+                self.call("report", file, "-o", self.output, expect=4)
+                self.assertEqual(self.error, f"tcc: {file}: {said}{accepted}\n")
 
     def test_a_broken_file_is_refused_by_its_line_and_field(self):
         for summary in ["", "{", "[]", "[" * 100000, '{"state": 3}', "{}", '{"state": "\\ud800"}']:

@@ -2,6 +2,7 @@
 """The page of messages is one that can be searched: each message has one entry. CommandTest.call
 holds this for every message that a test provokes."""
 
+import json
 import re
 
 import troubleshooting
@@ -30,6 +31,27 @@ class Troubleshooting(CommandTest):
                  "2 nodes:\n  Sprocket"),
                 ('tcc: graph\n{"error":{"message":"m"}}\n', "m")]:
             self.assertEqual(troubleshooting.message_of(error), message)
+
+    def test_messages_about_sizes_inputs_and_first_bytes_have_an_entry(self):
+        for message in ["input 'x' is given twice",
+                        "input 'x' is f32[1x3x32x32]; expected f32[1x4x44x44]",
+                        "F.tcc: header ends at byte 8; 4 more bytes were expected at byte 8",
+                        "shape 1099511627776x1099511627776 has more elements than fit 64 bits"]:
+            self.expect_explained(4, f"tcc: {message}\n")
+
+    def test_commands_that_end_with_them_are_explained(self):
+        model, artefact = self.export("dqn", "--small"), self.folder / "m.tcc"
+        self.call("compile", model, "--target", "reference", "-o", artefact)
+        told = json.loads(self.call("inspect", artefact, "--json"))["inputs"][0]["name"]
+        file = self.folder / "x.npy"
+        text = b"{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }"
+        file.write_bytes(b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + bytes(4))
+        feed = ["--input", f"{told}={file}"]
+        self.call("run", artefact, *feed, *feed, expect=4)
+        self.assertIn(f"input '{told}' is given twice", self.error)
+        artefact.write_bytes(artefact.read_bytes()[:8])
+        self.call("run", artefact, expect=4)
+        self.assertIn("header ends at byte 8", self.error)
 
     def test_options_that_the_page_advises_are_there(self):
         reference = self.call("--help-markdown")
