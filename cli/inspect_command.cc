@@ -298,7 +298,7 @@ Status InspectKernel(const InspectCommand& command) {
         "model would get");
   }
   TCC_ASSIGN_OR_RETURN(Artefact artefact, ReadArtefact(command.file.path));
-  TCC_ASSIGN_OR_RETURN(Notes notes, NotesOf(artefact));
+  TCC_ASSIGN_OR_RETURN(Notes notes, NotesOf(artefact, command.file.path));
   auto kernel = std::ranges::find(notes.kernels, command.kernel, &KernelNotes::name);
   if (kernel == notes.kernels.end()) {
     return UsageError("--kernel: there is no '{}'; tcc inspect {} lists the kernels",

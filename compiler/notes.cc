@@ -97,7 +97,49 @@ CallNotes DescribeCall(const Graph& model, const KernelSet& kernels, const Plann
   return notes;
 }
 
-// Checks that the notes tell of the artefact's kernels and calls.
+// Returns the most steps that BuildExecutionPlan counts for these instructions: one for each, one
+// for each body, and one for each loop.
+int64_t StepsOf(const std::vector<Instruction>& instructions) {
+  int64_t steps = 0;
+  for (const Instruction& instruction : instructions) {
+    ++steps;
+    if (const auto* loop = std::get_if<PlanLoop>(&instruction.op)) {
+      steps += 2 + StepsOf(loop->body);
+    } else if (const auto* branch = std::get_if<PlanIf>(&instruction.op)) {
+      steps += 2 + StepsOf(branch->then_body) + StepsOf(branch->else_body);
+    } else if (const auto* choice = std::get_if<PlanSwitch>(&instruction.op)) {
+      for (const std::vector<Instruction>& body : choice->bodies) steps += 1 + StepsOf(body);
+    }
+  }
+  return steps;
+}
+
+// Checks that the values are in the arena of the plan and live during its steps.
+Status CheckArena(const Notes& notes, const Plan& plan) {
+  const int64_t bytes = plan.arena_bytes.AsConstant().value_or(0);
+  const int64_t steps = StepsOf(plan.body);
+  for (const ArenaValue& value : notes.arena) {
+    if (value.offset < 0 || value.bytes < 0 || value.offset > bytes ||
+        value.bytes > bytes - value.offset) {
+      return InvalidInput("notes: '{}' has {} bytes at {}; expected them in an arena of {}",
+                          value.name, value.bytes, value.offset, bytes);
+    }
+    if (value.first < 0 || value.first > value.last || value.last > steps) {
+      return InvalidInput("notes: '{}' is live from step {} to {}; expected steps from 0 to {}",
+                          value.name, value.first, value.last, steps);
+    }
+  }
+  for (size_t i = 0; i < notes.calls.size(); ++i) {
+    const int64_t step = notes.calls[i].step;
+    if (step < 0 || step >= steps) {
+      return InvalidInput("notes: call {} is step {}; expected one from 0 to {}", i, step,
+                          steps - 1);
+    }
+  }
+  return OkStatus();
+}
+
+// Checks that the notes tell of the artefact's kernels, calls and arena.
 Status CheckFit(const Notes& notes, const Artefact& artefact) {
   const std::vector<KernelInfo>& kernels = artefact.metadata.kernels;
   auto same_name = [](const KernelNotes& a, const KernelInfo& b) { return a.name == b.name; };
@@ -124,7 +166,7 @@ Status CheckFit(const Notes& notes, const Artefact& artefact) {
       }
     }
   }
-  return OkStatus();
+  return CheckArena(notes, artefact.plan);
 }
 
 }  // namespace
@@ -152,6 +194,11 @@ StatusOr<Notes> NotesOf(const Artefact& artefact) {
   TCC_ASSIGN_OR_RETURN(Notes notes, ReadNotes(artefact.notes.bytes));
   TCC_RETURN_IF_ERROR(CheckFit(notes, artefact));
   return notes;
+}
+
+StatusOr<Notes> NotesOf(const Artefact& artefact, const std::string& file) {
+  StatusOr<Notes> notes = NotesOf(artefact);
+  return notes.ok() ? notes : Annotate(notes.status(), file);
 }
 
 void DescribeCompilation(const Graph& graph, const KernelSet& kernels, const ExecutionPlan& plan,

@@ -103,7 +103,9 @@ inline constexpr size_t kMostNotesBytes = size_t{128} << 20;
 StatusOr<Notes> ReadNotes(std::span<const uint8_t> section);
 
 // Returns the notes of an artefact. Error: FailedPrecondition if it has none, ReadNotes',
-// InvalidArgument if they tell of other kernels or calls than the artefact has.
+// InvalidArgument if they tell of other kernels, calls or memory than the artefact has.
 StatusOr<Notes> NotesOf(const Artefact& artefact);
+// Names the file that the artefact is from in errors.
+StatusOr<Notes> NotesOf(const Artefact& artefact, const std::string& file);
 
 }  // namespace tcc

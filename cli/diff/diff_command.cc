@@ -23,7 +23,7 @@ StatusOr<NamedArtefact> Read(const std::string& file) {
   TCC_ASSIGN_OR_RETURN(Artefact artefact, ReadArtefact(file));
   NamedArtefact named{file, std::move(artefact), {}};
   if (named.artefact.notes.bytes.empty()) return named;
-  TCC_ASSIGN_OR_RETURN(Notes notes, NotesOf(named.artefact));
+  TCC_ASSIGN_OR_RETURN(Notes notes, NotesOf(named.artefact, file));
   named.kernels = std::move(notes.kernels);
   return named;
 }

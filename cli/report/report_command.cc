@@ -66,7 +66,7 @@ Status ReportArtefact(const ReportCommand& command) {
   TCC_ASSIGN_OR_RETURN(Artefact artefact, ReadArtefact(command.input));
   std::optional<Notes> notes;
   if (!artefact.notes.bytes.empty()) {
-    TCC_ASSIGN_OR_RETURN(notes, NotesOf(artefact));
+    TCC_ASSIGN_OR_RETURN(notes, NotesOf(artefact, command.input));
   }
   std::optional<KernelTimes> times;
   if (command.time) {

@@ -107,14 +107,22 @@ class NotesTest(CommandTest):
             self.artefact.write_bytes(with_notes(good, notes))
             self.assertEqual(self.call("run", self.artefact, "--random", 1), expected)
             self.call("inspect", self.artefact, "--kernel", name, expect=4)
-            self.assertIn("notes: ", self.error)
+            self.assertIn(f"{self.artefact}: notes: ", self.error)
             self.call("check", self.model, self.artefact, "--layers", expect=4)
         other = self.folder / "other.tcc"
         self.call("compile", self.export("resnet18", "--small"), "--target", "x86-64-v3",
                   "-o", other)
         self.artefact.write_bytes(with_notes(good, notes_of(other.read_bytes())))
         self.call("inspect", self.artefact, "--kernel", name, expect=4)
-        self.assertIn("notes: their ", self.error)
+        self.assertIn(f"{self.artefact}: notes: their ", self.error)
+
+    def test_a_comparison_says_in_which_file_the_notes_are_damaged(self):
+        good = self.compile()
+        damaged = self.folder / "damaged.tcc"
+        damaged.write_bytes(with_notes(good, b"notes"))
+        for pair in [(self.artefact, damaged), (damaged, self.artefact)]:
+            self.call("diff", *pair, "--schedules", expect=4)
+            self.assertIn(f"tcc: {damaged}: notes: ", self.error)
 
 
 if __name__ == "__main__":

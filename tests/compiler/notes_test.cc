@@ -167,6 +167,41 @@ TEST_CASE("notes of another artefact are refused", "[compiler][notes]") {
   CHECK(Message(NotesOf(artefact).status()).starts_with("notes: they have "));
 }
 
+TEST_CASE("notes of memory or steps that the plan does not have are refused", "[compiler][notes]") {
+  Artefact artefact = SmallArtefact("lstm_lm");
+  const Notes notes = *NotesOf(artefact);
+  const int64_t arena = *artefact.plan.arena_bytes.AsConstant();
+  auto refusal = [&](const std::function<void(Notes&)>& change) {
+    Notes changed = notes;
+    change(changed);
+    artefact.notes = OwnBytes(NotesBytes(changed));
+    return Message(NotesOf(artefact, "m.tcc").status());
+  };
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  CHECK(refusal([](Notes&) {}).empty());
+  const std::string place = fmt::format("; expected them in an arena of {}", arena);
+  for (int64_t offset : {arena, kMost}) {
+    CHECK(refusal([&](Notes& n) { n.arena[1].offset = offset; }) ==
+          fmt::format("m.tcc: notes: '{}' has {} bytes at {}{}", notes.arena[1].name,
+                      notes.arena[1].bytes, offset, place));
+  }
+  CHECK(refusal([&](Notes& n) { n.arena[1].bytes = kMost; }).ends_with(place));
+  CHECK(refusal([](Notes& n) {
+          n.arena[1].first = n.arena[1].last + 1;
+        }).find("is live from step") != std::string::npos);
+  CHECK(refusal([](Notes& n) {
+          n.arena[1].last = int64_t{1'000'000'000'000'000'000};
+        }).find("is live from step") != std::string::npos);
+  CHECK(refusal([](Notes& n) { n.calls[1].step = kMost; }).starts_with("m.tcc: notes: call 1 is"));
+}
+
+TEST_CASE("notes of every network fit its plan", "[compiler][notes]") {
+  for (const char* network : {"resnet18", "lstm_lm", "bert_base", "dqn"}) {
+    INFO(network);
+    CHECK(Message(NotesOf(SmallArtefact(network)).status()).empty());
+  }
+}
+
 TEST_CASE("damaged notes are refused by what is wrong with them", "[compiler][notes]") {
   const std::string good = GoodDocument();
   CHECK(Refusal(good).empty());
