@@ -1,3 +1,6 @@
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <memory>
 
 #include "cli/command.h"
@@ -30,11 +33,50 @@ struct CheckCommand {
   int threads = 0;
 };
 
+// Returns the file that errors about the artefact name.
+const std::string& FileOf(const CheckCommand& command) {
+  return command.artefact.empty() ? command.model.path : command.artefact;
+}
+
 // An artefact and the way to run it.
 struct Runnable {
   Artefact artefact;
   LoadOptions load;
 };
+
+// Returns whether an input of an artefact may be the model's, as far as its sizes are known.
+bool IsInput(const TensorInfo& compiled, const Value& model) {
+  if (compiled.name != model.name || compiled.dtype != model.dtype ||
+      compiled.shape.size() != model.shape.size()) {
+    return false;
+  }
+  std::optional<std::vector<int64_t>> shape = StaticShape(model);
+  for (size_t i = 0; shape && i < shape->size(); ++i) {
+    if (compiled.shape[i].AsConstant().value_or((*shape)[i]) != (*shape)[i]) return false;
+  }
+  return true;
+}
+
+// Checks that the artefact has the inputs of the model. That is cheap and tells another model
+// mostly.
+Status CheckInputs(const Metadata& metadata, const Graph& graph) {
+  auto is_input = [&](const TensorInfo& info, ValueId id) {
+    return IsInput(info, graph.value(id));
+  };
+  if (std::ranges::equal(metadata.inputs, graph.inputs, is_input)) return OkStatus();
+  std::vector<std::string> compiled, model;
+  for (const TensorInfo& info : metadata.inputs) {
+    compiled.push_back(fmt::format("'{}' {}", info.name, TypeText(info, metadata)));
+  }
+  for (ValueId id : graph.inputs) {
+    const Value& value = graph.value(id);
+    std::optional<std::vector<int64_t>> shape = StaticShape(value);
+    model.push_back(fmt::format("'{}' {}[{}]", value.name, ToString(value.dtype),
+                                shape ? ShapeToString(*shape) : "?"));
+  }
+  return InvalidInput("it was not made of this model: its inputs are {}; the model's are {}",
+                      fmt::join(compiled, ", "), fmt::join(model, ", "));
+}
 
 StatusOr<Runnable> RunnableToCheck(const CheckCommand& command, const Graph& graph,
                                    Progress& progress) {
@@ -46,6 +88,7 @@ StatusOr<Runnable> RunnableToCheck(const CheckCommand& command, const Graph& gra
           "--emulate wants --target sm_..., not an artefact: that holds no CUDA text");
     }
     TCC_ASSIGN_OR_RETURN(runnable.artefact, ReadArtefact(command.artefact));
+    TCC_RETURN_IF_ERROR(Annotate(CheckInputs(runnable.artefact.metadata, graph), command.artefact));
     TCC_ASSIGN_OR_RETURN(Target target, FindTarget(runnable.artefact.target));
     TCC_ASSIGN_OR_RETURN(runnable.load, LoadOptionsFor(target, execution));
     return runnable;
@@ -98,10 +141,10 @@ Status CompareLayers(const Module& module, Graph graph, const Notes& notes,
   options.threads = ThreadCount(command.threads);
   options.progress = progress.hook();
   TCC_ASSIGN_OR_RETURN(options.numeric, NumericModeOf(module.metadata()));
-  TCC_ASSIGN_OR_RETURN(std::vector<CheckedCall> calls,
-                       CheckLayers(module, graph, notes, inputs, options));
+  StatusOr<std::vector<CheckedCall>> calls = CheckLayers(module, graph, notes, inputs, options);
+  if (!calls.ok()) return Annotate(calls.status(), FileOf(command));
   progress.Clear();
-  return ReportLayers(calls, notes, command.json ? LayerFormat::kJson : LayerFormat::kText);
+  return ReportLayers(*calls, notes, command.json ? LayerFormat::kJson : LayerFormat::kText);
 }
 
 Status RunCheck(const CheckCommand& command) {
@@ -123,7 +166,7 @@ Status RunCheck(const CheckCommand& command) {
   const Metadata& metadata = module.metadata();
   TCC_ASSIGN_OR_RETURN(std::vector<Tensor> inputs, FeedOf(command.feed, metadata));
   if (command.layers) {
-    TCC_ASSIGN_OR_RETURN(Notes notes, NotesOf(module.artefact()));
+    TCC_ASSIGN_OR_RETURN(Notes notes, NotesOf(module.artefact(), FileOf(command)));
     return CompareLayers(module, std::move(graph), notes, inputs, command, progress);
   }
   progress.Begin("run");

@@ -1,5 +1,7 @@
 #include "compiler/check/check_layers.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -38,22 +40,81 @@ struct Call {
   std::vector<Operand> reads, writes;
 };
 
-Status CheckModel(const GraphNotes& compiled, const GraphNotes& model, std::string_view compiler) {
-  if (compiled == model) return OkStatus();
-  size_t at = 0;
-  while (at < std::min(compiled.nodes.size(), model.nodes.size()) &&
-         compiled.nodes[at] == model.nodes[at]) {
-    ++at;
+std::string Quoted(const std::vector<std::string>& names) {
+  return names.empty() ? "nothing" : fmt::format("'{}'", fmt::join(names, "', '"));
+}
+
+std::string Differs(std::string_view what, std::string_view compiled, std::string_view model) {
+  return fmt::format("{} {} in its notes and {} in the model", what, compiled, model);
+}
+
+std::string FirstDifference(const GraphNotes& compiled, const GraphNotes& model);
+
+// Returns how two nodes at one place differ; "" if they do not.
+std::string NodeDifference(std::string_view place, const NodeNotes& compiled,
+                           const NodeNotes& model) {
+  auto title = [](const NodeNotes& node) { return fmt::format("'{}' ({})", node.name, node.op); };
+  if (title(compiled) != title(model)) {
+    return Differs(fmt::format("{} is", place), title(compiled), title(model));
   }
-  auto node_at = [&](const GraphNotes& graph) {
-    if (at >= graph.nodes.size()) return std::string("no node");
-    return fmt::format("'{}' ({})", graph.nodes[at].name, graph.nodes[at].op);
-  };
+  const std::string named = fmt::format("{}, {},", place, title(model));
+  if (compiled.inputs != model.inputs) {
+    return Differs(named + " reads", Quoted(compiled.inputs), Quoted(model.inputs));
+  }
+  if (compiled.outputs != model.outputs) {
+    return Differs(named + " writes", Quoted(compiled.outputs), Quoted(model.outputs));
+  }
+  if (compiled.bodies.size() != model.bodies.size()) {
+    return Differs(named + " has bodies:", fmt::format("{}", compiled.bodies.size()),
+                   fmt::format("{}", model.bodies.size()));
+  }
+  for (size_t b = 0; b < model.bodies.size(); ++b) {
+    std::string inside = FirstDifference(compiled.bodies[b], model.bodies[b]);
+    if (!inside.empty()) return fmt::format("{} body {}: {}", named, b, inside);
+  }
+  return "";
+}
+
+// Returns how the types of the values that both graphs have differ; "" if they do not.
+std::string TypeDifference(const GraphNotes& compiled, const GraphNotes& model) {
+  for (const auto& [value, type] : compiled.types) {
+    auto found = model.types.find(value);
+    if (found != model.types.end() && found->second != type) {
+      return Differs(fmt::format("'{}' is", value), type, found->second);
+    }
+  }
+  return "";
+}
+
+// Returns the first thing in which two graphs or bodies differ; "" if there is none.
+std::string FirstDifference(const GraphNotes& compiled, const GraphNotes& model) {
+  if (compiled == model) return "";
+  if (compiled.inputs != model.inputs) {
+    return Differs("the inputs are", Quoted(compiled.inputs), Quoted(model.inputs));
+  }
+  const size_t both = std::min(compiled.nodes.size(), model.nodes.size());
+  for (size_t i = 0; i < both; ++i) {
+    std::string difference = NodeDifference(fmt::format("node {} of the optimized graph", i),
+                                            compiled.nodes[i], model.nodes[i]);
+    if (!difference.empty()) return difference;
+  }
+  if (compiled.nodes.size() != model.nodes.size()) {
+    return Differs("the nodes of the optimized graph are", fmt::format("{}", compiled.nodes.size()),
+                   fmt::format("{}", model.nodes.size()));
+  }
+  if (compiled.outputs != model.outputs) {
+    return Differs("the outputs are", Quoted(compiled.outputs), Quoted(model.outputs));
+  }
+  std::string types = TypeDifference(compiled, model);
+  return types.empty() ? "the types of other values are known" : types;
+}
+
+Status CheckModel(const GraphNotes& compiled, const GraphNotes& model, std::string_view compiler) {
+  std::string difference = FirstDifference(compiled, model);
+  if (difference.empty()) return OkStatus();
   return InvalidInput(
-      "the artefact, of tcc {}, was not made of this model with these options by tcc {}: node {} "
-      "of "
-      "the optimized graph is {} in its notes and {} in the model",
-      compiler, kVersion, at, node_at(compiled), node_at(model));
+      "the artefact, of tcc {}, was not made of this model with these options by tcc {}: {}",
+      compiler, kVersion, difference);
 }
 
 // Returns the graph or body at a place that notes tell.

@@ -2,6 +2,7 @@
 """What `tcc check` takes for right and for wrong."""
 
 import json
+import re
 
 import numpy as np
 import onnx
@@ -111,10 +112,27 @@ class Check(CommandTest):
         self.assertIn("expected --layers", self.error)
         self.call("check", model, "--layers", "--golden", self.folder, expect=2)
         self.assertIn("--golden", self.error)
-        other = self.export("resnet18", "--small")
-        self.call("compile", other, "--target", "native", "-o", artefact)
-        self.call("check", model, artefact, "--layers", expect=4)
+
+    def test_an_artefact_of_another_model_is_told_by_its_inputs(self):
+        artefact = self.folder / "other.tcc"
+        self.call("compile", self.export("resnet18", "--small"), "--target", "native", "-o",
+                  artefact)
+        model = self.export("dqn", "--small")
+        for options in [["--layers"], []]:
+            self.call("check", model, artefact, *options, expect=4)
+            self.assertRegex(self.error, r"other\.tcc: it was not made of this model: its inputs "
+                                         r"are '\w+' f32\[[\dx]+\]; the model's are '\w+' f32\[")
+
+    def test_a_model_with_the_same_names_is_told_by_what_differs(self):
+        model = onnx.load(self.export("dqn", "--small"))
+        artefact, other = self.folder / "m.tcc", self.folder / "other.onnx"
+        self.call("compile", self.folder / "dqn.onnx", "--target", "native", "-o", artefact)
+        next(node for node in model.graph.node if node.op_type == "Gemm").input.pop()  # the bias
+        onnx.save(model, other)
+        self.call("check", other, artefact, "--layers", expect=4)
         self.assertIn("was not made of this model", self.error)
+        said = re.search(r"(\S+) (.*) in its notes and (.*) in the model", self.error).groups()
+        self.assertNotEqual(said[1].split(" reads ")[-1], said[2])
 
     def empty(self):
         """y = Relu(x) of no elements."""

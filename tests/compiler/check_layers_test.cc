@@ -240,7 +240,20 @@ TEST_CASE("notes that do not fit the model are refused", "[compiler][check_layer
   CHECK(refusal([](Notes& n) {
           n.after.nodes[1].name = "other";
         }).find("node 1 of the optimized graph is 'other' (") != std::string::npos);
-  CHECK(refusal([](Notes& n) { n.after.types.begin()->second = "f32[1]"; }) != "");
+  CHECK(refusal([](Notes& n) { n.after.nodes[1].inputs[0] = "other"; }).find(", reads 'other'") !=
+        std::string::npos);
+  CHECK(refusal([](Notes& n) {
+          n.after.nodes[1].outputs[0] = "other";
+        }).find(", writes 'other' in its notes and '") != std::string::npos);
+  CHECK(refusal([](Notes& n) {
+          n.after.nodes.pop_back();
+        }).find("the nodes of the optimized graph are ") != std::string::npos);
+  CHECK(refusal([](Notes& n) {
+          n.after.inputs[0] = "other";
+        }).find("the inputs are 'other' in its notes and '") != std::string::npos);
+  CHECK(refusal([](Notes& n) {
+          n.after.types.begin()->second = "f32[1]";
+        }).find("' is f32[1] in its notes and ") != std::string::npos);
   CHECK(refusal([](Notes& n) { n.calls[0].writes[0].value = "nosuch"; }) ==
         "notes: the model has no value 'nosuch'");
   CHECK(refusal([](Notes& n) { n.calls[0].within = {{0, 7}}; }) == "notes: node 0 has no body 7");
