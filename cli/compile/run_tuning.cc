@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "cli/compile/run_folder.h"
-#include "cli/compile/stop_on_signal.h"
+#include "cli/stop_on_signal.h"
 #include "search/searchers/searcher.h"
 #include "support/option_values.h"
 

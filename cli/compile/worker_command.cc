@@ -4,7 +4,7 @@
 
 #include "cli/command.h"
 #include "cli/compile/run_tuning.h"
-#include "cli/compile/stop_on_signal.h"
+#include "cli/stop_on_signal.h"
 #include "cli/threads_option.h"
 #include "runtime/artefact/artefact_device.h"
 #include "search/fleet/fleet.h"

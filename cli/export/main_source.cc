@@ -127,9 +127,14 @@ std::string_view CType(DType dtype) {
 }
 
 // Returns the statements that print the sum of an output; of its bytes, where C has no such type.
+// An output without elements has no loop: compilers warn of one that never runs.
 std::string SumOf(const ExportedModel& model, size_t output) {
   const Metadata& metadata = model.artefact.metadata;
   const TensorInfo& info = metadata.outputs[output];
+  if (ByteCount(info.dtype, *StaticShape(info)).value() == 0) {
+    return Filled("  printf(\"%s @what@, sum 0\\n\", @NAME@_OUTPUT@i@_NAME);\n", model,
+                  {{"@what@", TypeText(info, metadata)}, {"@i@", fmt::format("{}", output)}});
+  }
   std::string_view type = CType(info.dtype);
   return Filled(R"(  {
     const @type@* values = outputs[@i@];

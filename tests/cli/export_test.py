@@ -5,7 +5,10 @@ the bit."""
 import os
 import platform
 import re
+import shutil
+import signal
 import subprocess
+import time
 import unittest
 
 import numpy as np
@@ -415,13 +418,70 @@ class Refusals(Export):
         for name in ["a-b", "1st", "naïve"]:
             self.refused(2, f"--name: '{name}' is no identifier of C", artefact, "--c", folder,
                          "--name", name)
-        for name in ["main", "math"]:
+        for name in ["main", "math", "errno", "limits", "time", "assert", "float", "signal",
+                     "unistd", "threads"]:
             self.refused(2, f"--name: {name}.c or {name}.h is", artefact, "--c", folder, "--name",
                          name)
         self.assertFalse(folder.exists())
-        odd = self.folder / "my-net.v2.tcc"
-        artefact.rename(odd)
-        self.assertTrue((self.sources(odd) / "my_net_v2.h").exists())
+
+    def test_an_artefact_whose_name_c_does_not_have_gets_one(self):
+        artefact = self.compile(self.export("dqn", "--small"))
+        for file, name in [("my-net.v2", "my_net_v2"), ("1", "model_1"), ("errno", "model_errno")]:
+            with self.subTest(file):
+                artefact = artefact.rename(self.folder / f"{file}.tcc")
+                folder = self.sources(artefact)
+                self.assertTrue((folder / f"{name}.h").exists())
+                self.execute(["make", "-s", "run"], folder)
+
+    def test_an_output_without_elements_is_no_comparison_of_unsigned_with_0(self):
+        model = self.write([node("Relu", "x", "y")], [value("x", [0, 3])],
+                           [value("y", [0, 3])])
+        folder = self.sources(self.compile(model))
+        for compiler in ["cc", "clang-19"]:
+            flags = " ".join(["-O2", *WARNINGS[1:]])
+            text = self.execute(["make", "-s", "clean", "run", f"CC={compiler}",
+                                 f"CFLAGS={flags}"], folder).decode()
+            self.assertEqual(text, "y f32[0x3], sum 0\n")
+
+    def test_an_interrupted_export_leaves_all_files_or_none(self):
+        table = np.zeros([1 << 14, 1 << 10], np.float32)
+        artefact = self.compile(self.write(
+            [node("Gather", "table i", "y")], [value("i", [1], INT64)],
+            [value("y", [1, table.shape[1]])], constant("table", table)))
+        around = self.folder / "around"
+        folder = around / "c"
+        for old in [None, b"/* Written by tcc export. */"]:
+            for pause in [0.1, 0.03, 0.01, *[0] * 20]:
+                shutil.rmtree(around, ignore_errors=True)
+                around.mkdir()
+                if old:
+                    folder.mkdir()
+                    (folder / "m.h").write_bytes(old)
+                code = self.interrupt_export(artefact, folder, pause)
+                names = sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+                if code == 130:
+                    self.assertEqual(names, ["m.h"] if old else [])
+                else:  # all was in place before the signal came
+                    self.assertIn(code, [0, -signal.SIGINT])
+                    self.assertEqual(len(names), 8)
+                if old and code == 130:
+                    self.assertEqual((folder / "m.h").read_bytes(), old)
+                self.assertLessEqual({path.name for path in around.iterdir()}, {"c"})
+                if code == 130 and not pause:
+                    break
+            self.assertEqual(code, 130)
+
+    def interrupt_export(self, artefact, folder, pause):
+        """The exit code of an export that is interrupted soon after it began to write."""
+        watched = folder if folder.exists() else folder.parent
+        count = len(list(watched.iterdir()))
+        with subprocess.Popen([self.tcc, "export", artefact, "--c", folder],
+                              stderr=subprocess.DEVNULL) as process:
+            while process.poll() is None and len(list(watched.iterdir())) == count:
+                pass
+            time.sleep(pause)
+            process.send_signal(signal.SIGINT)
+        return process.returncode
 
     def test_files_of_another_origin_stay(self):
         artefact = self.compile(self.export("dqn", "--small"))
