@@ -14,18 +14,22 @@
 namespace tcc {
 namespace {
 
-constexpr PlotFrame::Size kWide = {.width = 520, .height = 300};
+constexpr PlotFrame::Size kWide = {.width = 860, .height = 380};
 constexpr double kMebibyte = 1024.0 * 1024.0;  // bytes
 // Radii of the circles of a kernel that takes all and none of the time; areas are by shares.
 constexpr double kLargest = 20, kSmallest = 2;
 
-std::string Legend(const ArtefactView& view) {
+std::string LegendItem(std::string_view style, std::string_view text) {
+  return fmt::format("<li><span class=\"swatch {}\"></span>{}</li>\n", style, Escaped(text));
+}
+
+// Returns the colours of the families; `more` are other items.
+std::string Legend(const ArtefactView& view, const std::string& more = "") {
   std::string items;
   for (size_t i = 0; i < view.families.size(); ++i) {
-    items += fmt::format("<li><span class=\"swatch {}\"></span>{}</li>\n", ColourStyle(i),
-                         Escaped(view.families[i].empty() ? "given" : view.families[i]));
+    items += LegendItem(ColourStyle(i), view.families[i].empty() ? "given" : view.families[i]);
   }
-  return "<ul class=\"legend\">\n" + items + "</ul>\n";
+  return "<ul class=\"legend\">\n" + items + more + "</ul>\n";
 }
 
 // A kernel in the roofline.
@@ -62,13 +66,14 @@ std::map<std::string, size_t> WritersOf(const Notes& notes) {
 }
 
 // Returns the step at which the most bytes are live.
-std::pair<int64_t, int64_t> Peak(const std::vector<ArenaValue>& arena) {
-  std::map<int64_t, int64_t> change;
+std::pair<int64_t, double> Peak(const std::vector<ArenaValue>& arena) {
+  std::map<int64_t, double> change;
   for (const ArenaValue& value : arena) {
-    change[value.first] += value.bytes;
-    change[value.last + 1] -= value.bytes;
+    change[value.first] += static_cast<double>(value.bytes);
+    change[value.last + 1] -= static_cast<double>(value.bytes);
   }
-  int64_t live = 0, most = 0, at = 0;
+  double live = 0, most = 0;
+  int64_t at = 0;
   for (const auto& [step, bytes] : change) {
     live += bytes;
     if (live > most) {
@@ -116,16 +121,18 @@ std::string RooflineSection(const ArtefactView& view) {
       "share "
       "of the time.";
   return HtmlSection("Roofline", HtmlParagraph("note", note) + (view.notes ? Legend(view) : "") +
-                                     "<figure>\n" + std::move(frame).Take() + "</figure>\n");
+                                     "<figure class=\"wide\">\n" + std::move(frame).Take() +
+                                     "</figure>\n");
 }
 
 std::string ArenaSection(const ArtefactView& view) {
   if (view.notes == nullptr || view.notes->arena.empty()) return "";
   const std::vector<ArenaValue>& arena = view.notes->arena;
-  int64_t steps = 1, sum = 0;
+  int64_t steps = 1;
+  double sum = 0;  // 64 bits may not hold that of forged notes
   for (const ArenaValue& value : arena) {
     steps = std::max(steps, value.last + 1);
-    sum += value.bytes;
+    sum += static_cast<double>(value.bytes);
   }
   auto top = static_cast<double>(view.artefact.plan.arena_bytes.AsConstant().value_or(0));
   if (top <= 0) return "";
@@ -134,10 +141,14 @@ std::string ArenaSection(const ArtefactView& view) {
                   {.label = "step", .last = static_cast<double>(steps)},
                   {.label = unit == kMebibyte ? "MiB" : "KiB", .last = top / unit});
   std::map<std::string, size_t> writers = WritersOf(*view.notes);
+  std::string others;  // in the legend
   for (const ArenaValue& value : arena) {
     auto writer = writers.find(value.name);
     std::string style = "whole", by;
-    if (writer != writers.end()) {
+    if (writer == writers.end()) {
+      others =
+          LegendItem(style, "written by no kernel: copied, or carried from step to step by a loop");
+    } else {
       size_t kernel = view.notes->calls[writer->second].kernel;
       style = FamilyStyle(view, kernel);
       by =
@@ -160,8 +171,9 @@ std::string ArenaSection(const ArtefactView& view) {
       "reuse the values would take {}.",
       at, ReadableBytes(static_cast<uint64_t>(most)), ReadableBytes(static_cast<uint64_t>(top)),
       ReadableBytes(static_cast<uint64_t>(sum)));
-  return HtmlSection("Arena", HtmlParagraph("note", note) + Legend(view) + "<figure>\n" +
-                                  std::move(frame).Take() + "</figure>\n");
+  return HtmlSection("Arena", HtmlParagraph("note", note) + Legend(view, others) +
+                                  "<figure class=\"wide\">\n" + std::move(frame).Take() +
+                                  "</figure>\n");
 }
 
 }  // namespace tcc

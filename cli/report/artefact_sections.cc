@@ -186,6 +186,7 @@ std::string SummarySection(const ArtefactView& view) {
   }
   std::vector<std::pair<std::string, std::string>> facts = {
       {"target", artefact.target},
+      {"CPU features", fmt::format("{}", fmt::join(metadata.cpu_features, ", "))},
       {"inputs", TensorsText(metadata.inputs, metadata)},
       {"outputs", TensorsText(metadata.outputs, metadata)},
       {"work", ReadableFlops(flops) + counted},
@@ -197,6 +198,7 @@ std::string SummarySection(const ArtefactView& view) {
     facts.emplace_back("arena", ReadableBytes(static_cast<uint64_t>(*arena)));
   }
   for (const auto& [key, value] : metadata.properties) facts.emplace_back(key, value);
+  std::erase_if(facts, [](const auto& fact) { return fact.second.empty(); });
   if (view.times != nullptr) {
     facts.emplace_back("time",
                        fmt::format("{:.3g} ms in kernels, on {}; peaks {:.0f} GFLOP/s, {:.1f} GB/s",

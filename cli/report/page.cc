@@ -13,10 +13,11 @@ namespace {
 // Text has a contrast of 4.5 to its background at least, in either scheme (WCAG 2.2, 1.4.3).
 constexpr char kStyle[] = R"(
 :root { color-scheme: light dark; --page: #ffffff; --text: #1a1c20; --quiet: #565d68;
-  --line: #d5d9e0; --box: #f6f7f9; --differs: #ffe9a8; --bad: #b3261e; --good: #1b6e3c; }
+  --line: #d5d9e0; --box: #f6f7f9; --differs: #ffe9a8; --bad: #b3261e; --good: #1b6e3c;
+  --shade: #8089978c; }
 @media (prefers-color-scheme: dark) {
   :root { --page: #14171c; --text: #e7e9ee; --quiet: #a4acb9; --line: #3a404b; --box: #1c2027;
-    --differs: #4d4210; --bad: #ff9b94; --good: #7fd6a2; }
+    --differs: #4d4210; --bad: #ff9b94; --good: #7fd6a2; --shade: #000000d0; }
 }
 * { box-sizing: border-box; }
 body { margin: 0 auto; padding: 16px; max-width: 1240px; background: var(--page);
@@ -36,22 +37,33 @@ dl { display: grid; grid-template-columns: minmax(90px, max-content) minmax(0, 1
   gap: 4px 16px; margin: 8px 0; }
 dt { color: var(--quiet); }
 dd { margin: 0; }
-.scroll { overflow-x: auto; border: 1px solid var(--line); border-radius: 6px; }
+/* A shadow at each side beyond which a table goes on; covers move with the table and hide the
+  shadow at its ends. */
+.scroll { overflow-x: auto; border: 1px solid var(--line); border-radius: 6px;
+  background: linear-gradient(to right, var(--page) 60%, transparent) left / 48px 100% local,
+    linear-gradient(to left, var(--page) 60%, transparent) right / 48px 100% local,
+    linear-gradient(to right, var(--shade), transparent) left / 20px 100% scroll,
+    linear-gradient(to left, var(--shade), transparent) right / 20px 100% scroll;
+  background-repeat: no-repeat; }
 table { border-collapse: collapse; width: 100%; overflow-wrap: normal; font-size: 14px; }
-th, td { padding: 5px 10px; text-align: left; vertical-align: top;
+th, td { padding: 5px 8px; text-align: left; vertical-align: top;
   border-bottom: 1px solid var(--line); }
-td { max-width: 420px; min-width: 60px; overflow-wrap: break-word; }
-th { background: var(--box); white-space: nowrap; }
+td { max-width: 420px; min-width: 60px; overflow-wrap: anywhere; }
+td:first-child { min-width: 130px; }
+th { vertical-align: bottom; border-bottom-width: 2px; }
 tr:last-child td { border-bottom: 0; }
-.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.n { text-align: right; font-variant-numeric: tabular-nums; }
+td.n { white-space: nowrap; }
 .plots, .small { display: grid; gap: 16px; margin: 8px 0;
   grid-template-columns: repeat(auto-fit, minmax(min(100%, 480px), 1fr)); }
 .small { grid-template-columns: repeat(auto-fill, minmax(min(100%, 290px), 1fr)); }
-figure { margin: 0; min-width: 0; padding: 10px; border: 1px solid var(--line);
+figure { margin: 0; min-width: 0; max-width: 742px; padding: 10px; border: 1px solid var(--line);
   border-radius: 6px; background: var(--box); }
 figcaption { font-size: 14px; margin-bottom: 4px; }
-svg { display: block; width: 100%; height: auto; max-width: 720px; }
+svg { display: block; width: 100%; height: auto; }
 svg text { fill: var(--quiet); font: 12px system-ui, sans-serif; }
+.wide { max-width: none; }
+@media (max-width: 700px) { .wide svg text { font-size: 19px; } }
 .grid { stroke: var(--line); fill: none; }
 .level { stroke: var(--quiet); fill: none; stroke-dasharray: 5 4; }
 .line { fill: none; stroke: var(--own); stroke-width: 2; stroke-linejoin: round; }

@@ -441,6 +441,22 @@ class Report(CommandTest):
         self.assertIn("Loop", said)
         self.assertIn("  lstm1/Gemm", said)
 
+    def test_every_colour_of_the_arena_is_in_its_legend(self):
+        for network in ["lstm_lm", "resnet18"]:
+            self.report(self.compiled(network))
+            arena = self.output.read_text().split("<h2>Arena</h2>")[1].split("</section>")[0]
+            legend = set(re.findall(r'class="swatch (\w+)"', arena))
+            drawn = set(re.findall(r'<rect class="box (\w+)"', arena))
+            self.assertTrue(drawn)
+            self.assertLessEqual(drawn, legend)
+
+    def test_the_summary_has_the_features_of_the_target(self):
+        artefact = self.folder / "m.tcc"
+        self.call("compile", self.export("dqn", "--small"), "--target", "x86-64-v3", "-o", artefact)
+        features = json.loads(self.call("inspect", artefact, "--json"))["cpu_features"]
+        self.assertIn("avx2", features)
+        self.assertIn(", ".join(features), self.report(artefact).said())
+
     def test_a_compiled_model_without_notes_says_so(self):
         page = self.report(self.compiled("dqn", "--notes", "none"))
         self.assertIn("compiled without notes", page.said())
@@ -492,9 +508,13 @@ class Report(CommandTest):
         self.wide_run()
         self.assert_fits(browser)
         self.report(self.compiled("resnet18"), "--time")
-        self.assert_fits(browser)
+        wide, _ = self.assert_fits(browser)
+        # No column is cut off where there is room, and plots fill their boxes.
+        self.assertEqual(wide["data-beyond"], "0")
+        self.assertGreater(float(wide["data-filled"]), 0.95)
 
     def assert_fits(self, browser):
+        """What is seen of the page at each width."""
         # A frame is as wide as it says, a window is not where it is narrow.
         frames = "".join(f'<iframe style="width:{width}px;height:4000px;border:0"></iframe>'
                          for width in WIDTHS)
@@ -502,8 +522,15 @@ class Report(CommandTest):
         outer.write_text(f"""<!DOCTYPE html><meta charset="utf-8"><body>{frames}<script>
             const page = {json.dumps(self.output.read_text()).replace("<", chr(92) + "u003c")};
             for (const frame of document.querySelectorAll("iframe")) {{
-              frame.onload = () => frame.dataset.seen =
-                  frame.contentDocument.scrollingElement.scrollWidth;
+              frame.onload = () => {{
+                const seen = frame.contentDocument;
+                frame.dataset.seen = seen.scrollingElement.scrollWidth;
+                frame.dataset.beyond = Math.max(0, ...Array.from(
+                    seen.querySelectorAll(".scroll"), box => box.scrollWidth - box.clientWidth));
+                frame.dataset.filled = Math.min(1, ...Array.from(
+                    seen.querySelectorAll("figure"), box =>
+                    box.querySelector("svg").clientWidth / (box.clientWidth - 20)));
+              }};
               frame.srcdoc = page;
             }}</script>""")
         result = subprocess.run(
@@ -513,10 +540,11 @@ class Report(CommandTest):
             capture_output=True, text=True, timeout=120, check=False)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertNotIn("CONSOLE", result.stderr)
-        seen = [int(dict(attributes)["data-seen"]) for attributes in frames_of(result.stdout)]
+        seen = [dict(attributes) for attributes in frames_of(result.stdout)]
         self.assertEqual(len(seen), len(WIDTHS))
-        for width, scrolled in zip(WIDTHS, seen):
-            self.assertLessEqual(scrolled, width)
+        for width, frame in zip(WIDTHS, seen):
+            self.assertLessEqual(int(frame["data-seen"]), width)
+        return seen
 
     def skip_aloud(self, reason):
         print(f"{self.id()}: {reason}")
