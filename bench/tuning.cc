@@ -119,7 +119,7 @@ Status MeasureRate(const TuningBench& bench, const Setup& setup) {
     Stopwatch stopwatch;
     TCC_ASSIGN_OR_RETURN(TuneResult result, TuneKernel(workload, bench, setup));
     double taken = stopwatch.Seconds();
-    if (Status ran = ExpectSomeKernel(result); !ran.ok()) Say(Message(ran));
+    if (Status ran = ExpectSomeKernel(result, {}); !ran.ok()) Say(Message(ran));
     PrintRate(workload, result, taken);
     if (result.trials == 0) continue;
     logs += std::log(static_cast<double>(result.trials) / taken);

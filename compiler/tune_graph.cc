@@ -17,7 +17,6 @@
 #include "search/measure/local_measurer.h"
 #include "search/measure/local_network.h"
 #include "support/check.h"
-#include "support/stop.h"
 #include "support/stopwatch.h"
 #include "support/temporary_folder.h"
 
@@ -233,9 +232,12 @@ StatusOr<TuneResult> TuneGraph(Graph graph, const TuneGraphOptions& options, Dat
   return NetworkTuning(options, network, database).Run();
 }
 
-Status ExpectSomeKernel(const TuneResult& result) {
-  auto ran = [](const TaskResult& task) { return task.best_seconds > 0; };
-  if (result.tasks.empty() || std::ranges::any_of(result.tasks, ran)) return OkStatus();
+Status ExpectSomeKernel(const TuneResult& result, const std::stop_token& stop) {
+  if (result.tasks.empty()) return OkStatus();
+  if (std::ranges::any_of(result.tasks, &TaskResult::recorded)) return OkStatus();
+  if (stop.stop_requested()) {
+    return absl::CancelledError("interrupted before any kernel was measured");
+  }
   auto told = std::ranges::find_if_not(result.tasks, &std::string::empty, &TaskResult::problem);
   const TaskResult& task = told == result.tasks.end() ? result.tasks[0] : *told;
   return absl::DeadlineExceededError(
@@ -248,11 +250,8 @@ StatusOr<TuneResult> TuneIntoDatabase(Graph graph, const TuneGraphOptions& optio
   size_t told = TellWarnings(database, 0, options.compile.warn);
   StatusOr<TuneResult> result = TuneGraph(std::move(graph), options, database);
   TellWarnings(database, told, options.compile.warn);
-  if (!result.ok()) return result;
-  Status some = ExpectSomeKernel(*result);
-  if (some.ok()) return result;
-  TCC_RETURN_IF_ERROR(StopIfRequested(options.compile.stop));
-  return some;
+  if (result.ok()) TCC_RETURN_IF_ERROR(ExpectSomeKernel(*result, options.compile.stop));
+  return result;
 }
 
 StatusOr<TunedSchedules> ReadTunedSchedules(

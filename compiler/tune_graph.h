@@ -38,13 +38,13 @@ StatusOr<TuneResult> TuneGraph(Graph graph, const TuneGraphOptions& options, Dat
 // memory does not kill its parent.
 uint64_t MemoryForWorker();
 
-// Fails with DeadlineExceeded where no kernel of the result has run; the message names one and says
-// why.
-Status ExpectSomeKernel(const TuneResult& result);
+// Fails where no kernel of the result was measured, by this run or one before: with Cancelled after
+// a stop, else with DeadlineExceeded, whose message names a kernel and says why.
+Status ExpectSomeKernel(const TuneResult& result, const std::stop_token& stop);
 
 // Does the same as TuneGraph with the database at the path, which is created if missing; its
 // warnings go to the options' hook. Error: Cancelled or DeadlineExceeded where a stop or the budget
-// came before any kernel ran; Database::Open's and TuneGraph's.
+// came before any kernel was measured; Database::Open's and TuneGraph's.
 StatusOr<TuneResult> TuneIntoDatabase(Graph graph, const TuneGraphOptions& options,
                                       const std::string& path);
 

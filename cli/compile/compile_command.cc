@@ -101,6 +101,7 @@ Status TakeTunedSchedules(const CompileCommand& command, const Graph& graph, Tun
     tune.compile = options;
     tune.threads = threads;
     TCC_ASSIGN_OR_RETURN(TuneResult result, RunTuning(graph, tune, tuning, progress, database));
+    if (result.tasks.empty()) return OkStatus();  // no kernel that could be tuned
     device = result.device;
   }
   TCC_ASSIGN_OR_RETURN(Environment wanted, RecordedEnvironment(database, options.target, threads,

@@ -195,7 +195,8 @@ void RunFolder::RecordWarning(const std::string& message) {
 }
 
 Status RunFolder::Finish(const StatusOr<TuneResult>& result, bool interrupted) {
-  Json end = {{"state", !result.ok() ? "failed" : interrupted ? "interrupted" : "ended"}};
+  const bool failed = !result.ok() && !(interrupted && absl::IsCancelled(result.status()));
+  Json end = {{"state", failed ? "failed" : interrupted ? "interrupted" : "ended"}};
   if (!result.ok()) end["message"] = Message(result.status());
   Append("end", end);
   summary_.update(end);

@@ -188,9 +188,7 @@ StatusOr<TuneResult> RunTuning(const Graph& graph, TuneGraphOptions options,
     return Missing("{}; `tcc tune --emit FILE` writes candidates to measure on another machine",
                    Message(result.status()));
   }
-  // A stop may come before anything is measured.
-  if (absl::IsCancelled(result.status()) && signals.token().stop_requested()) return TuneResult{};
-  if (result.ok()) TCC_RETURN_IF_ERROR(ExpectSomeKernel(*result));
+  if (result.ok()) TCC_RETURN_IF_ERROR(ExpectSomeKernel(*result, signals.token()));
   return result;
 }
 

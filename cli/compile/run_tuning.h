@@ -56,7 +56,7 @@ class DatabaseWarnings {
 
 // Tunes the graph's kernels and reports the progress, also in the folder for the run. SIGINT and
 // SIGTERM end the budget: measurements so far are kept; a second signal ends the program.
-// DeadlineExceeded: no kernel could be measured.
+// Cancelled, DeadlineExceeded: a signal or the budget's end came before any kernel was measured.
 StatusOr<TuneResult> RunTuning(const Graph& graph, TuneGraphOptions options,
                                const TuningOptions& tuning, Progress& progress, Database& database);
 

@@ -28,6 +28,10 @@ standard error: its exit code, a kind, the message and the options that would he
 
 Kinds: `wrong_result` (1), `usage` (2), `unsupported` (3), `bad_input` and `no_memory` (4),
 `missing` (5), `budget` (6), `internal` (70), `cancelled` (130).
+
+Ctrl-C while candidates are measured ends the measuring alone: `tcc tune` keeps what was measured,
+`tcc compile` goes on to write its file with the best of it, and both end with 0. Before anything
+was measured it ends both with 130, as a second Ctrl-C does at any time.
 )";
 
 // "|" separates a table's cells.

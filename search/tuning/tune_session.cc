@@ -12,6 +12,7 @@ namespace {
 
 constexpr int64_t kMaxImported = 8;  // records of others, that are tried first
 constexpr const char* kStopped = "the budget ended before it was looked at";
+constexpr const char* kUntimed = "the budget ended before it was timed in the network";
 // The search leaves that part of a budget of time to the comparison in the network.
 constexpr double kComparisonShare = 0.08;
 
@@ -470,11 +471,13 @@ TuneResult TuneSession::Take(std::span<const Workload> workloads) {
       task.result.constructed_seconds = task.constructed.measurement.seconds;
       task.result.best_seconds = task.result.constructed_seconds;
       task.result.best_searcher = task.constructed.searcher;
+      if (task.result.problem.empty()) task.result.problem = kUntimed;
     }
     if (!task.reference.empty()) {
       task.result.constructed_schedule = Print(task.constructed.schedule);
     }
     if (const Trial* best = task.tuner->history().best()) {
+      task.result.recorded = true;
       task.result.best_seconds = best->seconds;
       task.result.best_searcher = best->searcher;
       task.result.best_schedule = Print(task.tuner->space().ToCandidate(best->point).schedule);

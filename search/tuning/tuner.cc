@@ -7,8 +7,10 @@ namespace tcc {
 
 namespace {
 
-// The network runs if each of its kernels has a candidate. Error: which one has none, and why.
+// The network runs if each of its kernels has a candidate. Error: which one has none, and why;
+// Cancelled where the end came before that was known.
 Status ExpectAllRun(const TuneSession& session, size_t workloads) {
+  if (session.IsStopped()) return absl::CancelledError("the search was stopped");
   for (const TaskState& task : session.tasks()) {
     if (!task.reference.empty()) continue;
     return absl::FailedPreconditionError(

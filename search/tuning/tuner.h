@@ -55,7 +55,8 @@ struct TaskResult {
   std::string best_searcher;
   int64_t trials = 0;  // of this run
   std::string problem;
-  bool settled = false;  // ended early: no more gain was expected (TaskTuner::IsSettled)
+  bool recorded = false;  // the database has the time of a candidate, from this run or one before
+  bool settled = false;   // ended early: no more gain was expected (TaskTuner::IsSettled)
   // From the comparison in place: the ratio of the winner's seconds to the constructed candidate's,
   // and the winner's searcher; 0 and "": there was none. Where the network is timed as a whole,
   // only a task that falls back to its constructed candidate has them.

@@ -197,6 +197,11 @@ class Branches(ForeignModels):
         self.call("run", out, "--input", f"x={self.folder}/x.npy", "--output-dir", self.folder)
         np.testing.assert_allclose(np.load(self.folder / "output_0.npy"), x.sum(), rtol=1e-5)
 
+    def test_a_network_without_a_kernel_to_measure_is_compiled_with_a_budget_too(self):
+        model = self.write([helper.make_node("Identity", ["c"], ["y"])], [], [value("y", [2])],
+                           [constant("c", np.ones(2, np.float32))])
+        self.call("check", model, self.compile(model, "--trials", 1))
+
     def test_a_nested_branch_that_is_not_taken_need_not_fit(self):
         """The outer condition is known only when running, the inner one by the rank."""
         inner = [helper.make_node("Shape", ["x"], ["s"]), helper.make_node("Size", ["s"], ["r"]),

@@ -135,6 +135,55 @@ class Tune(CommandTest):
         self.assertEqual((told["state"], told["budget"]), ("interrupted", {"seconds": 600}))
         self.assertEqual(events[-1]["state"], "interrupted")
 
+    def test_a_budget_that_ends_before_anything_is_measured_is_told_as_such(self):
+        artefact = self.folder / "1.tcc"
+        for command in [["compile", self.model, "-o", artefact],
+                        ["compile", self.model, "-o", artefact, "--db", self.database],
+                        ["tune", self.model, "--db", self.database]]:
+            with self.subTest(command=command):
+                said = self.call(*command, "--time-budget", "1ms", "--errors", "json", expect=6)
+                self.assertEqual(said, "")
+                error = json.loads(self.error.splitlines()[-1])["error"]
+                self.assertEqual(error["kind"], "budget")
+                self.assertIn("the budget ended without a valid kernel", error["message"])
+        self.assertFalse(artefact.exists())
+
+    def test_an_interrupt_before_anything_is_measured_is_told_as_such(self):
+        artefact = self.folder / "1.tcc"
+        worker = self.tcc.parent / "tcc-worker"
+        for name, *command in [["tune", "--db", self.database], ["compile", "-o", artefact]]:
+            started, go, run = (self.folder / f"{name}.{end}" for end in ["started", "go", "run"])
+            waits = (f"touch '{started}'; until [ -e '{go}' ]; do sleep 0.05; done; "
+                     f"exec '{worker}' --stdio")
+            arguments = [name, self.model, *command, "--time-budget", "10m", "--run", run,
+                         "--worker", waits, "--errors", "json"]
+            with self.subTest(name), subprocess.Popen(
+                    [self.tcc, *map(str, arguments)], stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE, text=True) as process:
+                self.addCleanup(process.kill)
+                while not started.exists() and process.poll() is None:
+                    time.sleep(0.01)
+                process.send_signal(signal.SIGINT)
+                go.touch()
+                said, error = process.communicate(timeout=120)
+                self.assertEqual((process.returncode, said), (130, ""), error)
+                self.assertEqual(json.loads(error.splitlines()[-1])["error"]["kind"], "cancelled")
+                self.assertEqual(self.read_run(run)[0]["state"], "interrupted")
+        self.assertFalse(artefact.exists())
+
+    def test_an_interrupted_compile_writes_its_file_with_what_was_measured(self):
+        artefact = self.folder / "1.tcc"
+        with subprocess.Popen([self.tcc, "compile", self.model, "-o", artefact, "--db",
+                               self.database, "--time-budget", "10m", "--progress", "none"],
+                              stderr=subprocess.PIPE, text=True) as process:
+            self.addCleanup(process.kill)
+            while process.poll() is None and not (self.database.exists() and self.has_rows()):
+                time.sleep(0.05)
+            process.send_signal(signal.SIGINT)
+            _, error = process.communicate(timeout=120)
+            self.assertEqual(process.returncode, 0, error)
+        self.call("check", self.model, artefact)
+
     def has_rows(self):
         try:
             return self.count() > 3

@@ -320,12 +320,19 @@ TEST_CASE("a budget that ends before all kernels began returns their problem",
     begun = 1;
     options.stop = stop.get_token();
   }
+  bool cancelled = false;
+  SECTION("by a stop while the first kernel is built") {
+    cancelled = true;
+    options.stop = stop.get_token();
+  }
   TuneTools tools{.measurer = measurer,
                   .network = &network,
                   .build = [&, build = measurer.Builder()](const auto& workload, auto candidates,
                                                            const auto& filter) {
                     stop.request_stop();
-                    return build(workload, candidates, filter);
+                    std::vector<BuiltCandidate> built = build(workload, candidates, filter);
+                    if (cancelled) built[0].status = absl::CancelledError("cancelled");
+                    return built;
                   }};
   StatusOr<TuneResult> result =
       Tune(workloads, options, InPlaceEnvironment(), tools, store.database);
@@ -336,9 +343,12 @@ TEST_CASE("a budget that ends before all kernels began returns their problem",
   for (size_t i : {0, 1}) {
     CHECK(result->tasks[i].name == workloads[i].name);
     CHECK(result->tasks[i].key == workloads[i].key);
-    CHECK(result->tasks[i].problem.empty() == (i < begun));
+    CHECK_FALSE(result->tasks[i].recorded);
+    CHECK(result->tasks[i].constructed_schedule.empty() == (i >= begun));
+    CHECK_THAT(result->tasks[i].problem,
+               Contains(i < begun ? "the budget ended before it was timed in the network"
+                                  : "the budget ended before it was looked at"));
   }
-  CHECK_THAT(result->tasks[1].problem, Contains("the budget ended"));
   CHECK(network.binds().empty());
 }
 
@@ -358,6 +368,9 @@ TEST_CASE("a budget smaller than the kernels are many compares only what has sec
   CHECK(store.Trials(workloads[2]).empty());
   CHECK(result.network_best_seconds > 0);
   for (const TaskResult& task : result.tasks) CHECK(task.best_seconds > 0);
+  CHECK(result.tasks[0].recorded);
+  CHECK_FALSE(result.tasks[1].recorded);
+  CHECK(result.tasks[2].recorded);
 }
 
 TEST_CASE("an error of the measurer or of the network ends the run", "[search][in_place]") {
