@@ -27,6 +27,19 @@ std::string RefuseEmpty(const std::string& text) {
   return text.empty() ? "expected a value, got ''" : "";
 }
 
+// The group of hidden options. CLI11's own, "", would leave their names out of messages, too.
+constexpr const char* kHidden = "hidden";
+
+// The help without the hidden options.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_group(std::string group, bool is_positional,
+                         std::vector<const CLI::Option*> options) const override {
+    if (group == kHidden) return "";
+    return Formatter::make_group(std::move(group), is_positional, std::move(options));
+  }
+};
+
 bool IsNamed(const std::string& names) {
   return names.starts_with('-');
 }
@@ -59,7 +72,7 @@ CommandOption CommandOption::ShowDefault() {
 }
 
 CommandOption CommandOption::Hide() {
-  option_->group("");
+  option_->group(kHidden);
   return *this;
 }
 
@@ -89,7 +102,9 @@ bool CommandOption::given() const {
 }
 
 CommandLine::CommandLine(const std::string& name, const std::string& description)
-    : app_(std::make_shared<CLI::App>(description, name)) {}
+    : app_(std::make_shared<CLI::App>(description, name)) {
+  app_->formatter(std::make_shared<HelpFormatter>());
+}
 
 CommandLine CommandLine::AddCommand(const std::string& name, const std::string& description) {
   return CommandLine(std::shared_ptr<CLI::App>(app_, app_->add_subcommand(name, description)));
@@ -181,7 +196,7 @@ std::string CommandLine::Help() const {
 std::vector<OptionHelp> CommandLine::Options() const {
   std::vector<OptionHelp> options;
   for (const CLI::Option* option : app_->get_options()) {
-    if (option->get_group().empty() || option->get_name() == "--help") continue;
+    if (option->get_group() == kHidden || option->get_name() == "--help") continue;
     options.push_back({.names = option->get_positional() ? "" : option->get_name(false, true),
                        .type_name = option->get_type_name(),
                        .description = option->get_description(),

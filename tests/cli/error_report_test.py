@@ -54,7 +54,14 @@ class ErrorReport(CommandTest):
                 self.assertEqual(error["kind"], "usage")
                 self.assertEqual(len(self.error.splitlines()), 1)
         self.call("--errors", "xml", "version", expect=2)
-        self.assertIn("xml not in", self.error)
+        self.assertIn("--errors: xml not in", self.error)
+
+    def test_a_wrong_value_is_told_with_the_options_name_behind_a_command_too(self):
+        for arguments in [["--errors", "json2", "--errors", "json"], ["--errors", "json2"]]:
+            self.call("compile", "m.onnx", *arguments, expect=2)
+            self.assertIn("--errors: json2 not in {text,json}", self.error)
+        self.call("compile", "m.onnx", "--errors", expect=2)
+        self.assertIn("--errors: 1 required", self.error)
 
     def test_every_command_takes_the_option(self):
         for line in self.call("--help-markdown").splitlines():
