@@ -1,9 +1,12 @@
 #include "cli/diff/compare_times.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <numeric>
 
 #include "cli/bench/percentiles.h"
+#include "cli/readable_units.h"
 #include "compiler/check/random_inputs.h"
 #include "support/stopwatch.h"
 
@@ -150,6 +153,19 @@ Explanation Explain(std::vector<double> lost_seconds, bool slower) {
     if (explanation.percent >= kEnough) break;
   }
   return explanation;
+}
+
+std::string ExplanationText(const Explanation& explanation, bool slower) {
+  const bool one = explanation.matches == 1;
+  std::string text = Counted(explanation.matches, "kernel");
+  if (explanation.percent < 100.5) {
+    return text +
+           fmt::format(" {} {:.0f} % of it", one ? "explains" : "explain", explanation.percent);
+  }
+  std::string verb = slower ? "lose" : "win";
+  return text + fmt::format(" {} {:.2f} times as much, others {} the rest back",
+                            one ? verb + "s" : verb, explanation.percent / 100,
+                            slower ? "win" : "lose");
 }
 
 }  // namespace tcc

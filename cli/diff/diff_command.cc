@@ -1,9 +1,13 @@
+#include <algorithm>
+#include <map>
 #include <memory>
+#include <string>
 
 #include "cli/command.h"
 #include "cli/diff/compare_times.h"
 #include "cli/diff/diff_report.h"
 #include "cli/diff/match_kernels.h"
+#include "cli/readable_units.h"
 #include "cli/threads_option.h"
 #include "compiler/devices/reference_device.h"
 
@@ -28,6 +32,39 @@ StatusOr<NamedArtefact> Read(const std::string& file) {
   return named;
 }
 
+// Returns the names and ranks, which no way to compile a model changes.
+std::map<std::string, size_t> RanksOf(const std::vector<TensorInfo>& tensors) {
+  std::map<std::string, size_t> ranks;
+  for (const TensorInfo& tensor : tensors) ranks[tensor.name] = tensor.shape.size();
+  return ranks;
+}
+
+// Returns whether inputs of one name have one rank. An input that is bound is one of neither.
+bool InputsFit(const Metadata& a, const Metadata& b) {
+  const std::map<std::string, size_t> ranks = RanksOf(a.inputs);
+  return std::ranges::all_of(b.inputs, [&](const TensorInfo& input) {
+    auto found = ranks.find(input.name);
+    return found == ranks.end() || found->second == input.shape.size();
+  });
+}
+
+// Fails with InvalidArgument unless the two have the same outputs, inputs that fit, and share at
+// least half of their nodes: a way to compile, or another batch, folds or adds only few of them.
+Status ExpectOneModel(const NamedArtefact& a, const NamedArtefact& b) {
+  const Metadata &a_model = a.artefact.metadata, &b_model = b.artefact.metadata;
+  constexpr const char* kExpected = "expected one model compiled in two ways";
+  const SharedNodes nodes = CountSharedNodes(a_model.kernels, b_model.kernels);
+  if (nodes.shared == 0 || 2 * nodes.shared < nodes.all) {
+    return InvalidInput("{} and {} have {} of {} in common; {}", a.file, b.file, nodes.shared,
+                        Counted(nodes.all, "node"), kExpected);
+  }
+  if (RanksOf(a_model.outputs) != RanksOf(b_model.outputs) || !InputsFit(a_model, b_model)) {
+    return InvalidInput("{} and {} have inputs or outputs of other names or ranks; {}", a.file,
+                        b.file, kExpected);
+  }
+  return OkStatus();
+}
+
 StatusOr<Module> LoadInto(const NamedArtefact& named, const std::shared_ptr<ThreadPool>& pool) {
   LoadOptions load{.pool = pool};
   load.devices = AllDevices();
@@ -50,18 +87,14 @@ StatusOr<TimeComparison> Time(const NamedArtefact& a, const NamedArtefact& b, in
 Status RunDiff(const DiffCommand& command) {
   TCC_ASSIGN_OR_RETURN(NamedArtefact a, Read(command.a));
   TCC_ASSIGN_OR_RETURN(NamedArtefact b, Read(command.b));
-  const std::vector<KernelInfo>&a_kernels = a.artefact.metadata.kernels,
-        &b_kernels = b.artefact.metadata.kernels;
-  if (!ShareNodes(a_kernels, b_kernels)) {
-    return InvalidInput("{} and {} have no node in common; expected one model compiled in two ways",
-                        a.file, b.file);
-  }
-  DiffReport report{.a = a,
-                    .b = b,
-                    .matches = MatchKernels(a_kernels, b_kernels),
-                    .schedules = command.schedules,
-                    .rounds = command.rounds,
-                    .times = {}};
+  TCC_RETURN_IF_ERROR(ExpectOneModel(a, b));
+  DiffReport report{
+      .a = a,
+      .b = b,
+      .matches = MatchKernels(a.artefact.metadata.kernels, b.artefact.metadata.kernels),
+      .schedules = command.schedules,
+      .rounds = command.rounds,
+      .times = {}};
   if (command.time) {
     TCC_ASSIGN_OR_RETURN(report.times, Time(a, b, command.threads, command.rounds));
   }

@@ -227,8 +227,7 @@ std::string Verdict(const std::vector<Row>& rows, const RatioSpread& ratio) {
   if (!IsClear(ratio)) return text + "; the rounds do not agree which is slower";
   Explanation explanation = ExplanationOf(rows, ratio);
   if (explanation.matches == 0) return text + "; no kernel by itself explains it";
-  return text + fmt::format("; {} {} {:.0f} % of it", Counted(explanation.matches, "kernel"),
-                            explanation.matches == 1 ? "explains" : "explain", explanation.percent);
+  return text + "; " + ExplanationText(explanation, ratio.median > 1);
 }
 
 Json SideJson(const NamedArtefact& named) {

@@ -82,10 +82,12 @@ std::vector<KernelMatch> MatchKernels(std::span<const KernelInfo> a,
   return ordered;
 }
 
-bool ShareNodes(std::span<const KernelInfo> a, std::span<const KernelInfo> b) {
-  std::set<std::string> nodes = NodesOf(a);
-  return std::ranges::any_of(NodesOf(b),
-                             [&](const std::string& node) { return nodes.contains(node); });
+SharedNodes CountSharedNodes(std::span<const KernelInfo> a, std::span<const KernelInfo> b) {
+  std::set<std::string> nodes = NodesOf(a), of_b = NodesOf(b);
+  auto shared =
+      std::ranges::count_if(of_b, [&](const std::string& node) { return nodes.contains(node); });
+  nodes.merge(of_b);
+  return {.shared = static_cast<size_t>(shared), .all = nodes.size()};
 }
 
 }  // namespace tcc

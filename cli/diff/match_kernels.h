@@ -20,7 +20,12 @@ struct KernelMatch {
 // are in the order of their first kernels of A, then of B.
 std::vector<KernelMatch> MatchKernels(std::span<const KernelInfo> a, std::span<const KernelInfo> b);
 
-// Returns whether a node has kernels in both.
-bool ShareNodes(std::span<const KernelInfo> a, std::span<const KernelInfo> b);
+// The nodes of two models, counted by their names.
+struct SharedNodes {
+  size_t shared = 0;  // have kernels in both
+  size_t all = 0;     // have kernels in one or both
+};
+
+SharedNodes CountSharedNodes(std::span<const KernelInfo> a, std::span<const KernelInfo> b);
 
 }  // namespace tcc

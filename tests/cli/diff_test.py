@@ -125,7 +125,30 @@ class Diff(CommandTest):
         a, b = self.compiled("a.tcc"), self.compiled("b.tcc", network="lstm_lm")
         self.call("diff", a, b, expect=4)
         self.assertIn("a.tcc and ", self.error)
-        self.assertIn("b.tcc have no node in common", self.error)
+        self.assertRegex(self.error, r"b\.tcc have 0 of \d+ nodes in common; expected one model")
+
+    def chain(self, name, operators, output="y", rank=2):
+        """Compiles operators one after the other; the nodes have the names of their operators."""
+        values = ["x", *(f"h{i}" for i in range(len(operators) - 1)), output]
+        nodes = [helper.make_node(operator, [values[i]], [values[i + 1]], operator)
+                 for i, operator in enumerate(operators)]
+        ends = [helper.make_tensor_value_info(end, onnx.TensorProto.FLOAT, [4] * rank)
+                for end in ["x", output]]
+        graph = helper.make_graph(nodes, "chain", ends[:1], ends[1:])
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)],
+                                    ir_version=9), self.folder / "chain.onnx")
+        self.call("compile", self.folder / "chain.onnx", "-o", self.folder / name)
+        return self.folder / name
+
+    def test_models_that_only_share_some_names_are_refused(self):
+        a = self.chain("a.tcc", ["Relu", "Softmax", "Tanh"])
+        self.call("diff", a, self.chain("b.tcc", ["Relu", "Sqrt", "Exp"]), expect=4)
+        self.assertRegex(self.error, r"b\.tcc have 1 of 5 nodes in common; expected one model")
+        for other in [{"output": "z"}, {"rank": 3}]:
+            c = self.chain("c.tcc", ["Relu", "Softmax", "Tanh"], **other)
+            self.call("diff", a, c, expect=4)
+            self.assertIn("c.tcc have inputs or outputs of other names or ranks", self.error)
+        self.call("diff", a, self.chain("d.tcc", ["Relu", "Softmax", "Tanh"]))
 
     def test_what_is_no_compiled_model_is_refused_by_name(self):
         a = self.compiled("a.tcc")

@@ -35,6 +35,15 @@ TEST_CASE("few kernels that lose most explain a difference", "[cli][diff]") {
   CHECK(Explain({}, true).matches == 0);
 }
 
+TEST_CASE("a share of more than the whole is told as what others make up for", "[cli][diff]") {
+  CHECK(ExplanationText({.matches = 3, .percent = 91.2}, true) == "3 kernels explain 91 % of it");
+  CHECK(ExplanationText({.matches = 1, .percent = 100}, false) == "1 kernel explains 100 % of it");
+  CHECK(ExplanationText({.matches = 1, .percent = 184}, true) ==
+        "1 kernel loses 1.84 times as much, others win the rest back");
+  CHECK(ExplanationText({.matches = 2, .percent = 112.5}, false) ==
+        "2 kernels win 1.12 times as much, others lose the rest back");
+}
+
 TEST_CASE("a match has the least time of each kernel and the ratio of each round", "[cli][diff]") {
   TimeComparison comparison;
   // Runs 0 and 1 are round 0, runs 2 and 3 round 1.

@@ -44,9 +44,15 @@ TEST_CASE("a kernel that the other side lacks has a match of its own", "[cli][di
 
 TEST_CASE("models share nodes or they do not", "[cli][diff]") {
   Kernels a = {Kernel({"x"}), Kernel({"y", "z"})};
-  CHECK(ShareNodes(a, Kernels{Kernel({"z"})}));
-  CHECK_FALSE(ShareNodes(a, Kernels{Kernel({"w"})}));
-  CHECK_FALSE(ShareNodes(a, {}));
+  auto check = [&](const Kernels& b, size_t shared, size_t all) {
+    SharedNodes nodes = CountSharedNodes(a, b);
+    CHECK(nodes.shared == shared);
+    CHECK(nodes.all == all);
+  };
+  check({Kernel({"z"})}, 1, 3);
+  check({Kernel({"w"}), Kernel({"w", "z"})}, 1, 4);
+  check({Kernel({"w"})}, 0, 4);
+  check({}, 0, 3);
 }
 
 }  // namespace
