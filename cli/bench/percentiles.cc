@@ -52,8 +52,7 @@ std::optional<double> SupportedPercentile(std::span<const double> sorted, double
 }
 
 double Median(std::span<const double> sorted) {
-  size_t middle = sorted.size() / 2;
-  return sorted.size() % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+  return Percentile(sorted, 50);
 }
 
 }  // namespace tcc

@@ -24,8 +24,7 @@ double Percentile(std::span<const double> sorted, double percent);
 // Returns the percentile; nullopt where no value lies beyond it.
 std::optional<double> SupportedPercentile(std::span<const double> sorted, double percent);
 
-// Returns the value in the middle, or the mean of the two there. Expects ascending values, at least
-// one.
+// Returns the 50th percentile. Expects ascending values, at least one.
 double Median(std::span<const double> sorted);
 
 }  // namespace tcc

@@ -77,6 +77,13 @@ class Bench(CommandTest):
         self.assertIsNotNone(report["percentiles"]["99.5"])
         self.assertIsNone(report["percentiles"]["99.9"])
 
+    def test_the_median_and_the_p50_are_one_number(self):
+        report = self.bench(self.compiled(), "--iterations", 4)
+        self.assertEqual(report["median_ms"], report["percentiles"]["50"])
+        text = self.call("bench", self.compiled(), "--iterations", 4, *QUICK).splitlines()
+        median = re.search(r"median ([\d.]+) ms", text[0])[1]
+        self.assertEqual(text[2].split()[:2], ["p50", median])
+
     def test_streams_share_the_threads_and_all_of_them_run(self):
         artefact = self.compiled()
         for streams, threads, each in [(1, 3, 3), (2, 4, 2), (4, 2, 1), (3, 1, 1)]:
