@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <cmath>
 #include <iterator>
 
 namespace tcc {
@@ -10,6 +11,13 @@ namespace {
 // Returns three digits of a number below 1,024.
 std::string Digits(double value) {
   int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+  return fmt::format("{:.{}f}", value, decimals);
+}
+
+// Returns the number with as many decimals, or up to `most` where it would have less than three
+// digits.
+std::string WithDigits(double value, int decimals, int most) {
+  for (double v = std::abs(value); v > 0 && v < 0.1 && decimals < most; v *= 10) ++decimals;
   return fmt::format("{:.{}f}", value, decimals);
 }
 
@@ -43,8 +51,12 @@ std::string ReadableBytes(uint64_t bytes) {
 
 std::string ReadableNumber(double value) {
   if (value <= 0) return "-";
-  if (value >= 100) return fmt::format("{:.0f}", value);
-  return fmt::format("{:.{}f}", value, value >= 10 ? 1 : value >= 1 ? 2 : 3);
+  return WithDigits(value, value >= 100 ? 0 : value >= 10 ? 1 : value >= 1 ? 2 : 3, 15);
+}
+
+std::string ReadableMilliseconds(double seconds, int decimals) {
+  constexpr int kNanoseconds = 6;
+  return WithDigits(seconds * 1e3, decimals, kNanoseconds);
 }
 
 std::string ReadableMicroseconds(double seconds) {

@@ -15,6 +15,7 @@
 #include "cli/feed.h"
 #include "cli/model_options.h"
 #include "cli/progress.h"
+#include "cli/readable_units.h"
 #include "cli/standard_error.h"
 #include "cli/threads_option.h"
 #include "compiler/devices/reference_device.h"
@@ -170,6 +171,17 @@ Status CheckCommand(const BenchCommand& command) {
   return CheckWritable(command.trace);
 }
 
+// Warns where the streams of a CPU do not run on just the threads that there are to share.
+void WarnOfUnevenShares(const BenchCommand& command, const Module& module) {
+  const int there = ThreadCount(command.threads), each = module.pool()->threads();
+  const int used = each * command.streams;
+  if (module.artefact().device != "cpu" || used == there) return;
+  TellError("tcc: warning: {} of {} each run on {}, not on {}\n",
+            Counted(static_cast<size_t>(command.streams), "stream"),
+            Counted(static_cast<size_t>(each), "thread"),
+            Counted(static_cast<size_t>(used), "thread"), there);
+}
+
 Status RunBench(BenchCommand& command) {
   command.load.iterations = command.iterations;
   TCC_RETURN_IF_ERROR(CheckCommand(command));
@@ -177,6 +189,7 @@ Status RunBench(BenchCommand& command) {
   TCC_ASSIGN_OR_RETURN(std::vector<Stream> streams, MakeStreams(command));
   BenchReport report(streams[0].executor.module());
   report.threads = report.module.pool()->threads();
+  WarnOfUnevenShares(command, report.module);
   report.load = command.load;
   report.percentiles = std::move(percentiles);
   TCC_RETURN_IF_ERROR(MeasureLoad(streams, report));

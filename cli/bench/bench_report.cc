@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/bench/percentiles.h"
+#include "cli/readable_units.h"
 #include "cli/text_table.h"
 #include "codegen_llvm/toolchain.h"
 #include "runtime/cpu/cpu_features.h"
@@ -91,25 +92,19 @@ void PrintPercentiles(const BenchReport& report) {
   for (double percent : report.percentiles) {
     std::optional<double> ms = SupportedPercentile(latencies, percent);
     fmt::print("{:>10} {:>12} {:>12}\n", fmt::format("p{}", percent),
-               ms ? fmt::format("{:.3f}", *ms) : "-", CountBeyond(latencies.size(), percent));
+               ms ? ReadableMilliseconds(*ms * 1e-3, 3) : "-",
+               CountBeyond(latencies.size(), percent));
   }
 }
 
-// Returns three digits of a number that may be large: "812", "0.731", "12.4", "20500".
-std::string Rounded(double value) {
-  int digits = value >= 100 ? 0 : value >= 10 ? 1 : value >= 1 ? 2 : 3;
-  return fmt::format("{:.{}f}", value, digits);
-}
-
 void PrintThroughput(const BenchReport& report) {
-  auto counted = [](size_t count, const char* thing) {
-    return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
-  };
   std::string asked;
-  if (report.load.rate > 0) asked = fmt::format(" of {} that arrive", Rounded(report.load.rate));
-  fmt::print("throughput {} runs/s{}, {} x {}\n", Rounded(report.measured.Throughput()), asked,
-             counted(report.measured.runs.size(), "stream"),
-             counted(static_cast<size_t>(report.threads), "thread"));
+  if (report.load.rate > 0) {
+    asked = fmt::format(" of {} that arrive", ReadableNumber(report.load.rate));
+  }
+  fmt::print("throughput {} runs/s{}, {} x {}\n", ReadableNumber(report.measured.Throughput()),
+             asked, Counted(report.measured.runs.size(), "stream"),
+             Counted(static_cast<size_t>(report.threads), "thread"));
 }
 
 // Returns "512 GFLOP/s fma, 2048 f16 mma, 16 GB/s".
@@ -159,7 +154,8 @@ void PrintProfile(const BenchReport& report) {
              "GFLOP/s", "% peak", "of");
   for (size_t k : order) {
     const KernelInfo& info = metadata.kernels[k];
-    fmt::print("{:9.4f} {:5.1f}% {:5} {:8.1f} {:6.1f} {:<12}  {}: {}\n", kernels[k].seconds * 1e3,
+    fmt::print("{:>9} {:5.1f}% {:5} {:8.1f} {:6.1f} {:<12}  {}: {}\n",
+               ReadableMilliseconds(kernels[k].seconds, 4),
                total > 0 ? kernels[k].seconds / total * 100 : 0, kernels[k].calls,
                Gflops(info, kernels[k]), PercentOf(bounds[k], kernels[k]), bounds[k].of, info.name,
                NamesText(info.nodes));
@@ -171,9 +167,10 @@ void PrintProfile(const BenchReport& report) {
 
 void PrintText(const BenchReport& report, bool with_kernels) {
   const std::vector<double>& latencies = report.measured.latencies_ms;
-  fmt::print("{} runs, {} threads: min {:.3f} ms, median {:.3f} ms, p90 {:.3f} ms, p99 {:.3f} ms\n",
-             latencies.size(), AllThreads(report), latencies.front(), Median(latencies),
-             Percentile(latencies, 90), Percentile(latencies, 99));
+  auto ms = [](double value) { return ReadableMilliseconds(value * 1e-3, 3) + " ms"; };
+  fmt::print("{} runs, {} threads: min {}, median {}, p90 {}, p99 {}\n", latencies.size(),
+             AllThreads(report), ms(latencies.front()), ms(Median(latencies)),
+             ms(Percentile(latencies, 90)), ms(Percentile(latencies, 99)));
   PrintPercentiles(report);
   PrintThroughput(report);
   if (with_kernels) PrintProfile(report);

@@ -141,6 +141,8 @@ class Streams {
     }
     std::ranges::sort(result.latencies_ms);
     result.seconds = Seconds(end - start_).count();
+    // No more are served in a time than arrive in it.
+    if (load_.rate > 0) result.seconds = std::max(result.seconds, ArrivalSeconds(load_, arrivals_));
     return result;
   }
 

@@ -31,7 +31,9 @@ double ArrivalSeconds(const BenchLoad& load, int64_t request);
 struct LoadResult {
   std::vector<double> latencies_ms;  // of the runs, ascending; from a request's arrival
   std::vector<int64_t> runs;         // by stream
-  double seconds = 0;                // from the first run's beginning to the last one's end
+  // From the first run's beginning to the last one's end; with a rate at least until one more
+  // request would arrive.
+  double seconds = 0;
 
   double Throughput() const;  // runs a second
 };

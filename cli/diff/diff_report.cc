@@ -189,10 +189,11 @@ void PrintTimedRows(const std::vector<Row>& rows, const Side& a, const Side& b, 
   fmt::print("{:>9} {:>9} {:>9} {:>21} {:>9} {:>9}  kernel: nodes\n", "ms A", "ms B", "B - A",
              "B / A", "code A", "code B");
   for (const Row& row : rows) {
-    fmt::print("{:9.4f} {:9.4f} {:9.4f} {:>21} {:9} {:9}  {}\n", row.times->a_seconds * 1e3,
-               row.times->b_seconds * 1e3, row.times->LostSeconds() * 1e3,
-               SpreadText(row.times->ratio), CodeBytes(a, row.match->a), CodeBytes(b, row.match->b),
-               TitleOf(*row.match, a, b));
+    fmt::print("{:>9} {:>9} {:>9} {:>21} {:9} {:9}  {}\n",
+               ReadableMilliseconds(row.times->a_seconds, 4),
+               ReadableMilliseconds(row.times->b_seconds, 4),
+               ReadableMilliseconds(row.times->LostSeconds(), 4), SpreadText(row.times->ratio),
+               CodeBytes(a, row.match->a), CodeBytes(b, row.match->b), TitleOf(*row.match, a, b));
     PrintSteps(row, a, b, steps);
   }
 }

@@ -9,8 +9,8 @@ import struct
 
 from tcc_command import CommandTest, main
 
-FIRST_LINE = re.compile(r"\d+ runs, \d+ threads: min \d+\.\d{3} ms, median \d+\.\d{3} ms, "
-                        r"p90 \d+\.\d{3} ms, p99 \d+\.\d{3} ms")
+FIRST_LINE = re.compile(r"\d+ runs, \d+ threads: min \d+\.\d{3,} ms, median \d+\.\d{3,} ms, "
+                        r"p90 \d+\.\d{3,} ms, p99 \d+\.\d{3,} ms")
 QUICK = ["--warm-up", "1"]
 
 
@@ -95,6 +95,23 @@ class Bench(CommandTest):
                 self.assertTrue(all(report["stream_runs"]), report["stream_runs"])
         text = self.call("bench", artefact, "--streams", 4, "--threads", 4, *QUICK)
         self.assertIn(" runs/s, 4 streams x 1 thread\n", text)
+
+    def test_streams_that_do_not_share_the_threads_evenly_are_warned_of(self):
+        artefact = self.compiled()
+        for threads, told in [(1, True), (3, True), (4, False)]:
+            with self.subTest(threads=threads):
+                self.call("bench", artefact, "--streams", 2, "--threads", threads, *QUICK)
+                self.assertEqual("each run on" in self.error, told)
+                warning = f"2 streams of 1 thread each run on 2 threads, not on {threads}\n"
+                self.assertEqual(warning in self.error, told)
+
+    def test_short_times_and_low_rates_have_three_digits(self):
+        text = self.call("bench", self.compiled(), "--threads", 1, "--rate", 1e-9, "--iterations", 1,
+                         *QUICK).splitlines()
+        self.assertRegex(text[0], FIRST_LINE)
+        for number in re.findall(r"([\d.]+) ms", text[0]):
+            self.assertGreaterEqual(len(number.replace(".", "").lstrip("0")), 3, text[0])
+        self.assertRegex(text[-1], r"^throughput (0\.00000000100) runs/s of \1 that arrive, 1 stream")
 
     def test_requests_that_arrive_are_all_served(self):
         report = self.bench(self.compiled(), "--rate", 400, "--duration", 0.25, "--streams", 2)

@@ -79,6 +79,16 @@ TEST_CASE("a load lasts until both its runs and its time are reached", "[cli][be
   CheckCounts(result, counted);
 }
 
+TEST_CASE("no more requests are served than arrive", "[cli][bench]") {
+  Counted counted(1);
+  LoadResult result =
+      RunLoad(counted.runs, {.warm_up_ms = 0, .iterations = 1, .rate = 0.01}).value();
+  CHECK(counted.counts[0] == 1);
+  CHECK(result.Throughput() == Approx(0.01));
+  CHECK(RunLoad(counted.runs, {.warm_up_ms = 0, .iterations = 20, .rate = 1000})->Throughput() <=
+        1000);
+}
+
 TEST_CASE("requests arrive at equal distances for as long as asked for", "[cli][bench]") {
   BenchLoad load{.iterations = 50, .duration_seconds = 2, .rate = 40};
   CHECK(CountArrivals(load) == 80);
