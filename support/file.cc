@@ -178,6 +178,9 @@ Status WriteFileAtomically(const std::string& path, std::string_view text) {
 }
 
 Status CheckWritable(const std::string& path) {
+  if (path == "-") {
+    return UsageError("cannot write '-': expected a file, not standard output; ./- is a file");
+  }
   TCC_ASSIGN_OR_RETURN(std::string target, EndOfLinks(path));
   struct stat there{};
   // The links of /dev/stdout may end in a name that is no path, "pipe:[123]".

@@ -68,7 +68,7 @@ Status WriteFileAtomically(const std::string& path,
 Status WriteFileAtomically(const std::string& path, std::string_view text);
 
 // Fails where WriteFileAtomically would refuse `path`, as far as one can tell without writing: a
-// folder, a pipe or a device, a missing folder, missing permissions, a read-only file system.
+// folder, a pipe or a device, a missing folder, missing permissions, a read-only file system, "-".
 Status CheckWritable(const std::string& path);
 
 // Returns whether both paths exist and lead to one file, links followed.

@@ -14,7 +14,8 @@ This page is printed by `tcc --help-markdown`; a test compares the two.
 
 Data goes to standard output, messages to standard error; a file that is written appears whole or
 not at all. A file that is replaced hands on its permissions; a symbolic link stays, and what it
-leads to is replaced; of a hard link this one name gets the new content.
+leads to is replaced; of a hard link this one name gets the new content. `-` is standard output for
+`tcc db export`, and refused by every other command.
 
 | exit code | meaning |
 |---|---|

@@ -29,6 +29,27 @@ class Files(CommandTest):
         self.assertEqual(self.call(*arguments, expect=code), "")
         self.assertIn(message, self.error)
 
+    def test_a_dash_is_no_files_name_wherever_a_file_is_written(self):
+        model = self.export("dqn", "--small")
+        artefact, database = self.folder / "m.tcc", self.folder / "m.db"
+        self.call("compile", model, "-o", artefact)
+        self.call("tune", model, "--db", database, "--trials", 1)
+        before = self.names()
+        output = json.loads(self.call("inspect", artefact, "--json"))["outputs"][0]["name"]
+        for command in [["compile", model, "-o", "-"], ["report", artefact, "-o", "-"],
+                        ["zoo", "export", "dqn", "--small", "-o", "-"],
+                        ["bench", artefact, "--trace", "-"],
+                        ["run", artefact, "--output", f"{output}=-"],
+                        ["tune", model, "--db", "-", "--trials", 1],
+                        ["cost-model", "train", "--records", database, "-o", "-"]]:
+            with self.subTest(command=command):
+                self.assertEqual(self.call(*command, expect=2, cwd=self.folder), "")
+                self.assertIn("cannot write '-': expected a file, not standard output", self.error)
+                self.assertEqual(self.names(), before)
+        self.assertTrue(self.call("db", "export", database, "-o", "-", cwd=self.folder))
+        self.call("compile", model, "-o", "./-", cwd=self.folder)
+        self.assertIn("-", self.names())
+
     def test_a_compilation_that_is_interrupted_leaves_no_files(self):
         model = self.export("resnet18")
         out, scratch = self.folder / "out", self.folder / "scratch"
