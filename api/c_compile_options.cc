@@ -24,6 +24,13 @@ Status SetDim(tcc_options& options, const std::string& key, const std::string& v
   return PutOnce(options.tune.compile.dims, key, pair.first, size);
 }
 
+// Each value is one more size: "B=1,S=16".
+Status SetAt(tcc_options& options, const std::string& key, const std::string& value) {
+  TCC_ASSIGN_OR_RETURN(auto size, ParseExtents(key, value));
+  options.tune.compile.at.push_back(std::move(size));
+  return OkStatus();
+}
+
 Status SetShape(tcc_options& options, const std::string& key, const std::string& value) {
   TCC_ASSIGN_OR_RETURN(auto pair, SplitAssignment(key, value));
   TCC_ASSIGN_OR_RETURN(std::vector<int64_t> shape, ParseShape(key, pair.second));
@@ -134,6 +141,7 @@ Status SetTuneText(tcc_options& options, const std::string& /*key*/, const std::
 constexpr OptionRow kOptions[] = {
     {"dim", SetDim},
     {"shape", SetShape},
+    {"at", SetAt},
     {"bind", SetBind},
     {"external-data-dir", SetCompileText<&v1::CompileOptions::external_data_folder>},
     {"allow-symlinks", SetLinks},

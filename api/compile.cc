@@ -17,9 +17,9 @@ StatusOr<tcc::Artefact> CompileWith(const CompileOptions& options,
                                     const ImportFunction& import_model) {
   Reporter reporter(options);
   TCC_ASSIGN_OR_RETURN(CompileRequest request, MakeRequest(options, import_model, reporter));
-  size_t nodes = request.graph.nodes.size();
+  size_t nodes = request.model.graphs[0].nodes.size();
   TCC_ASSIGN_OR_RETURN(tcc::Artefact artefact,
-                       CompileGraph(std::move(request.graph), request.options));
+                       CompileModel(std::move(request.model), request.options));
   reporter.Log(
       LogLevel::kInfo,
       fmt::format("'{}' for {}: {} nodes became {} kernels in {} calls, {} bytes of weights",
@@ -39,8 +39,8 @@ StatusOr<std::vector<Kernel>> KernelsWith(const CompileOptions& options,
                                           const ImportFunction& import_model) {
   Reporter reporter(options);
   TCC_ASSIGN_OR_RETURN(CompileRequest request, MakeRequest(options, import_model, reporter));
-  TCC_RETURN_IF_ERROR(ExpectBoundInputs(request.graph));
-  TCC_ASSIGN_OR_RETURN(KernelSet set, KernelsOf(std::move(request.graph), request.options));
+  for (const Graph& graph : request.model.graphs) TCC_RETURN_IF_ERROR(ExpectBoundInputs(graph));
+  TCC_ASSIGN_OR_RETURN(KernelSet set, KernelsOf(std::move(request.model.graphs), request.options));
   std::vector<Kernel> kernels;
   for (KernelStages& stages : set.kernels) {
     Kernel kernel{.name = stages.symbol,

@@ -1,6 +1,5 @@
 #include "api/compile_request.h"
 
-#include "compiler/partial_evaluator.h"
 #include "compiler/tune_graph.h"
 #include "runtime/executor/usable_cpus.h"
 #include "support/stop.h"
@@ -111,11 +110,11 @@ StatusOr<CompileSettings> SettingsOf(const CompileOptions& options, Reporter& re
 StatusOr<CompileRequest> MakeRequest(const CompileOptions& options,
                                      const ImportFunction& import_model, Reporter& reporter) {
   TCC_ASSIGN_OR_RETURN(CompileSettings settings, SettingsOf(options, reporter));
-  settings.import.facts_of = PartialEvaluator();
   reporter.Report("import", 0, 1);
   TCC_RETURN_IF_ERROR(StopIfRequested(options.cancellation));
-  TCC_ASSIGN_OR_RETURN(Graph graph, import_model(settings.import));
-  return CompileRequest{std::move(graph), std::move(settings.options)};
+  TCC_ASSIGN_OR_RETURN(SizedModel model,
+                       ImportAtSizes(import_model, std::move(settings.import), options.at));
+  return CompileRequest{std::move(model), std::move(settings.options)};
 }
 
 }  // namespace tcc::v1

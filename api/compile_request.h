@@ -1,13 +1,11 @@
 #pragma once
 
-#include <functional>
 #include <mutex>
 #include <string>
 
 #include "api/convert.h"
 #include "api/tcc.h"
 #include "compiler/compile_graph.h"
-#include "models/onnx/import_onnx.h"
 #include "support/stopwatch.h"
 
 namespace tcc::v1 {
@@ -44,12 +42,9 @@ StatusOr<CompileSettings> SettingsOf(const CompileOptions& options, Reporter& re
 
 // A model, and the compiler's own options for it.
 struct CompileRequest {
-  Graph graph;
+  SizedModel model;
   tcc::CompileOptions options;
 };
-
-// A call of ImportOnnx or ImportOnnxBytes for one model.
-using ImportFunction = std::function<StatusOr<Graph>(const ImportOptions&)>;
 
 // Imports the model by SettingsOf the options. Error: SettingsOf's, ImportOnnx's; Cancelled where a
 // stop is requested.

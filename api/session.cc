@@ -46,6 +46,10 @@ StatusOr<std::vector<OwnedTensor>> RunSession(tcc::Session& session,
 Result<Session> Session::Open(const std::string& path, const CompileOptions& options,
                               const LoadOptions& load) {
   return WithinMemory([&]() -> Result<Session> {
+    if (!options.at.empty()) {
+      return tcc::ToApi(UsageError(
+          "a session compiles for the sizes that it meets; expected none (CompileOptions::at)"));
+    }
     auto state = std::make_shared<State>(options);
     state->options.binds.clear();  // the caller's memory, which is copied here
     StatusOr<CompileSettings> settings = SettingsOf(options, state->reporter);

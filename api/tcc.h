@@ -40,6 +40,10 @@ struct CompileOptions {
   std::string target = "native";                  // or x86-64-v3, sm_86, ... like tcc compile
   std::map<std::string, std::int64_t> dims = {};  // values of dimensions by name
   std::map<std::string, std::vector<std::int64_t>> shapes = {};  // whole shapes of inputs
+  // The sizes to compile for, each values of the same dimensions by name: {{"N", 1}}, {{"N", 4}}.
+  // The artefact takes inputs of each of them and refuses others; docs/sizes.md. Empty: the one
+  // size that the model and the options above give.
+  std::vector<std::map<std::string, std::int64_t>> at = {};
   // The inputs that become constants. An input without a shape has the declared one, whose free
   // dimensions come from `dims` and `shapes`.
   std::vector<Input> binds = {};

@@ -63,6 +63,10 @@ TuneSummary ToApi(const TuneResult& result) {
 
 StatusOr<TuneSummary> TuneWith(const TuneOptions& options, const ImportFunction& import_model) {
   TCC_RETURN_IF_ERROR(CheckOptions(options));
+  if (!options.compile.at.empty()) {
+    return UsageError(
+        "kernels are measured at one size; expected CompileOptions::dims, and a call for each");
+  }
   CompileOptions compile = options.compile;
   compile.schedules.clear();
   compile.database.clear();
@@ -88,8 +92,8 @@ StatusOr<TuneSummary> TuneWith(const TuneOptions& options, const ImportFunction&
     tune.tune.event = [&](const TuneEvent& event) { options.progress(ToApi(event)); };
   }
   tune.threads = options.threads > 0 ? options.threads : UsableCpus();
-  TCC_ASSIGN_OR_RETURN(TuneResult result,
-                       TuneIntoDatabase(std::move(request.graph), tune, options.database));
+  TCC_ASSIGN_OR_RETURN(TuneResult result, TuneIntoDatabase(std::move(request.model.graphs[0]), tune,
+                                                           options.database));
   reporter.Log(LogLevel::kInfo, fmt::format("{} trials of {} kernels, recorded in '{}'",
                                             result.trials, result.tasks.size(), options.database));
   return ToApi(result);

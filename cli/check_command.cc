@@ -11,11 +11,13 @@
 #include "cli/numeric_option.h"
 #include "cli/progress.h"
 #include "cli/threads_option.h"
+#include "compiler/check/random_inputs.h"
 #include "compiler/check/rounding_allowance.h"
 #include "compiler/devices/emulated_device.h"
 #include "graph/passes/graph_pipeline.h"
 #include "graph/passes/infer_shapes.h"
 #include "graph/variants/interpret_graph.h"
+#include "runtime/executor/binding.h"
 #include "runtime/executor/executor.h"
 
 namespace tcc {
@@ -23,6 +25,7 @@ namespace {
 
 struct CheckCommand {
   ModelOptions model;
+  std::vector<std::string> sizes;
   std::string artefact;
   CompileNowOptions compile;
   FeedOptions feed;
@@ -38,10 +41,12 @@ const std::string& FileOf(const CheckCommand& command) {
   return command.artefact.empty() ? command.model.path : command.artefact;
 }
 
-// An artefact and the way to run it.
-struct Runnable {
+// A compiled model, the way to run it, and what to compare it with: its model, at each of `sizes`.
+struct Subject {
   Artefact artefact;
   LoadOptions load;
+  SizedModel model;
+  std::vector<std::vector<int64_t>> sizes;  // empty where the artefact has none
 };
 
 // Returns whether an input of an artefact may be the model's, as far as its sizes are known.
@@ -78,28 +83,114 @@ Status CheckInputs(const Metadata& metadata, const Graph& graph) {
                       fmt::join(compiled, ", "), fmt::join(model, ", "));
 }
 
-StatusOr<Runnable> RunnableToCheck(const CheckCommand& command, const Graph& graph,
-                                   Progress& progress) {
-  Execution execution = command.emulate ? Execution::kEmulator : Execution::kDevice;
-  Runnable runnable;
-  if (!command.artefact.empty()) {
-    if (command.emulate) {
-      return UsageError(
-          "--emulate wants --target sm_..., not an artefact: that holds no CUDA text");
-    }
-    TCC_ASSIGN_OR_RETURN(runnable.artefact, ReadArtefact(command.artefact));
-    TCC_RETURN_IF_ERROR(Annotate(CheckInputs(runnable.artefact.metadata, graph), command.artefact));
-    TCC_ASSIGN_OR_RETURN(Target target, FindTarget(runnable.artefact.target));
-    TCC_ASSIGN_OR_RETURN(runnable.load, LoadOptionsFor(target, execution));
-    return runnable;
+// Returns the listed sizes of an artefact that agree with `dims`, which --dim gives.
+StatusOr<std::vector<std::vector<int64_t>>> SizesWith(const Metadata& metadata,
+                                                      const DimSizes& dims) {
+  DimSizes own;
+  for (const ShapeVariable& variable : metadata.shape_variables) {
+    if (auto given = dims.find(variable.name); given != dims.end()) own.insert(*given);
   }
+  TCC_RETURN_IF_ERROR(SizeWith(metadata, own).status());
+  std::vector<std::vector<int64_t>> sizes = metadata.sizes;
+  for (size_t d = 0; d < metadata.shape_variables.size(); ++d) {
+    auto given = own.find(metadata.shape_variables[d].name);
+    if (given == own.end()) continue;
+    std::erase_if(sizes, [&](const auto& size) { return size[d] != given->second; });
+  }
+  return sizes;
+}
+
+// Returns the sizes as --at gives them, without the dimensions that --dim gives.
+std::vector<DimSizes> ToImport(const Metadata& metadata,
+                               const std::vector<std::vector<int64_t>>& sizes,
+                               const DimSizes& dims) {
+  std::vector<DimSizes> at;
+  for (const std::vector<int64_t>& size : sizes) {
+    DimSizes& left = at.emplace_back();
+    for (size_t d = 0; d < size.size(); ++d) {
+      const std::string& name = metadata.shape_variables[d].name;
+      if (!dims.contains(name)) left.emplace(name, size[d]);
+    }
+  }
+  std::erase_if(at, [](const DimSizes& left) { return left.empty(); });
+  return at;
+}
+
+StatusOr<Subject> ReadSubject(const CheckCommand& command, Execution execution,
+                              Progress& progress) {
+  if (!command.sizes.empty()) return UsageError("--at: a compiled model has its sizes already");
+  if (command.emulate) {
+    return UsageError("--emulate wants --target sm_..., not an artefact: that holds no CUDA text");
+  }
+  Subject subject;
+  TCC_ASSIGN_OR_RETURN(subject.artefact, ReadArtefact(command.artefact));
+  TCC_ASSIGN_OR_RETURN(Target target, FindTarget(subject.artefact.target));
+  TCC_ASSIGN_OR_RETURN(subject.load, LoadOptionsFor(target, execution));
+  const Metadata& metadata = subject.artefact.metadata;
+  std::vector<DimSizes> at;
+  if (!metadata.sizes.empty()) {
+    TCC_ASSIGN_OR_RETURN(DimSizes dims, ParseDims(command.model.dims));
+    TCC_ASSIGN_OR_RETURN(subject.sizes, SizesWith(metadata, dims));
+    at = ToImport(metadata, subject.sizes, dims);
+  }
+  auto warn = [&](const std::string& message) { progress.Warn(message); };
+  TCC_ASSIGN_OR_RETURN(subject.model, ImportModelAt(command.model, at, warn));
+  TCC_RETURN_IF_ERROR(
+      Annotate(CheckInputs(metadata, subject.model.graphs[0]), command.artefact));
+  return subject;
+}
+
+StatusOr<Subject> CompileSubject(const CheckCommand& command, Execution execution,
+                                 Progress& progress) {
+  auto warn = [&](const std::string& message) { progress.Warn(message); };
+  Subject subject;
+  TCC_ASSIGN_OR_RETURN(std::vector<DimSizes> at, ParseSizes(command.sizes));
+  TCC_ASSIGN_OR_RETURN(subject.model, ImportModelAt(command.model, at, warn));
   TCC_ASSIGN_OR_RETURN(Target target, TargetOf(command.compile));
-  TCC_ASSIGN_OR_RETURN(runnable.load, LoadOptionsFor(target, execution));
+  TCC_ASSIGN_OR_RETURN(subject.load, LoadOptionsFor(target, execution));
   GpuCode gpu_code = command.emulate ? GpuCode::kCudaText : GpuCode::kCubin;
   TCC_ASSIGN_OR_RETURN(
-      runnable.artefact,
-      CompileNow(graph, command.compile, ThreadCount(command.threads), gpu_code, progress));
-  return runnable;
+      subject.artefact,
+      CompileNow(subject.model, command.compile, ThreadCount(command.threads), gpu_code, progress));
+  subject.sizes = subject.artefact.metadata.sizes;
+  return subject;
+}
+
+// A run to check: inputs, and the model at their size.
+struct CheckedRun {
+  Graph graph;
+  std::vector<Tensor> inputs;
+  std::string title;  // the size; "" where there is one
+};
+
+// Returns the runs: one at the size of given inputs, else one with random inputs at each size.
+StatusOr<std::vector<CheckedRun>> RunsOf(const CheckCommand& command, const Metadata& metadata,
+                                         std::vector<Graph> graphs,
+                                         const std::vector<std::vector<int64_t>>& sizes) {
+  const FeedOptions& feed = command.feed;
+  std::vector<CheckedRun> runs;
+  if (sizes.empty()) {
+    TCC_ASSIGN_OR_RETURN(std::vector<Tensor> inputs, FeedOf(feed, metadata));
+    runs.push_back({std::move(graphs[0]), std::move(inputs), ""});
+    return runs;
+  }
+  if (!feed.inputs.empty() || !feed.golden.empty()) {
+    TCC_ASSIGN_OR_RETURN(std::vector<Tensor> inputs, FeedOf(feed, metadata));
+    TCC_ASSIGN_OR_RETURN(std::vector<int64_t> size, BindInputs(metadata, inputs));
+    auto found = std::ranges::find(sizes, size);
+    if (found == sizes.end()) {
+      return UsageError("--dim: the inputs have {}", SizeText(metadata, size));
+    }
+    runs.push_back(
+        {std::move(graphs[static_cast<size_t>(found - sizes.begin())]), std::move(inputs), ""});
+    return runs;
+  }
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    TCC_ASSIGN_OR_RETURN(std::vector<Tensor> inputs,
+                         RandomInputs(metadata, feed.random_seed, sizes[i]));
+    runs.push_back({std::move(graphs[i]), std::move(inputs), SizeText(metadata, sizes[i])});
+  }
+  return runs;
 }
 
 // The model's outputs, and the graph and inputs that say what they should be.
@@ -147,31 +238,16 @@ Status CompareLayers(const Module& module, Graph graph, const Notes& notes,
   return ReportLayers(*calls, notes, command.json ? LayerFormat::kJson : LayerFormat::kText);
 }
 
-Status RunCheck(const CheckCommand& command) {
-  if (!command.artefact.empty()) TCC_RETURN_IF_ERROR(ExpectNone(command.compile));
-  if (command.json && !command.layers) {
-    return UsageError("--json: expected --layers, whose table it is");
-  }
-  if (command.layers && !command.feed.golden.empty()) {
-    return UsageError("--layers compares with the interpreter, --golden with files; expected one");
-  }
-  Progress progress(command.progress);
-  auto warn = [&](const std::string& message) { progress.Warn(message); };
-  TCC_ASSIGN_OR_RETURN(Graph graph, ImportModel(command.model, warn));
-  TCC_ASSIGN_OR_RETURN(Runnable runnable, RunnableToCheck(command, graph, progress));
-  progress.Begin("load");
-  runnable.load.threads = ThreadCount(command.threads);
-  TCC_ASSIGN_OR_RETURN(Module module,
-                       Module::FromArtefact(std::move(runnable.artefact), runnable.load));
+Status CheckRun(const CheckCommand& command, const Module& module, CheckedRun run,
+                Progress& progress) {
   const Metadata& metadata = module.metadata();
-  TCC_ASSIGN_OR_RETURN(std::vector<Tensor> inputs, FeedOf(command.feed, metadata));
   if (command.layers) {
     TCC_ASSIGN_OR_RETURN(Notes notes, NotesOf(module.artefact(), FileOf(command)));
-    return CompareLayers(module, std::move(graph), notes, inputs, command, progress);
+    return CompareLayers(module, std::move(run.graph), notes, run.inputs, command, progress);
   }
   progress.Begin("run");
   Executor executor(module);
-  TCC_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, executor.Run(inputs));
+  TCC_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, executor.Run(run.inputs));
 
   progress.Begin("reference");
   const Tolerance& tolerance = command.feed.tolerance;
@@ -185,8 +261,44 @@ Status RunCheck(const CheckCommand& command) {
   reference.progress = [&](int64_t done, int64_t total) {
     progress.Report("reference", done, total);
   };
-  return CompareWithReference({std::move(graph), std::move(inputs), std::move(outputs), metadata},
-                              tolerance, reference);
+  return CompareWithReference(
+      {std::move(run.graph), std::move(run.inputs), std::move(outputs), metadata}, tolerance,
+      reference);
+}
+
+Status RunCheck(const CheckCommand& command) {
+  if (!command.artefact.empty()) TCC_RETURN_IF_ERROR(ExpectNone(command.compile));
+  if (command.json && !command.layers) {
+    return UsageError("--json: expected --layers, whose table it is");
+  }
+  if (command.layers && !command.feed.golden.empty()) {
+    return UsageError("--layers compares with the interpreter, --golden with files; expected one");
+  }
+  Progress progress(command.progress);
+  Execution execution = command.emulate ? Execution::kEmulator : Execution::kDevice;
+  TCC_ASSIGN_OR_RETURN(Subject subject, command.artefact.empty()
+                                            ? CompileSubject(command, execution, progress)
+                                            : ReadSubject(command, execution, progress));
+  progress.Begin("load");
+  subject.load.threads = ThreadCount(command.threads);
+  TCC_ASSIGN_OR_RETURN(Module module,
+                       Module::FromArtefact(std::move(subject.artefact), subject.load));
+  TCC_ASSIGN_OR_RETURN(
+      std::vector<CheckedRun> runs,
+      RunsOf(command, module.metadata(), std::move(subject.model.graphs), subject.sizes));
+  if (command.json && runs.size() > 1) {
+    return UsageError("--json: there are {} sizes; expected --dim to name one", runs.size());
+  }
+  for (CheckedRun& run : runs) {
+    const std::string title = run.title;
+    if (runs.size() > 1) {
+      progress.Clear();
+      fmt::print("at {}\n", title);
+    }
+    Status status = CheckRun(command, module, std::move(run), progress);
+    if (!status.ok()) return title.empty() ? status : Annotate(status, "at " + title);
+  }
+  return OkStatus();
 }
 
 }  // namespace
@@ -194,6 +306,7 @@ Status RunCheck(const CheckCommand& command) {
 Action DeclareCheck(CommandLine& line) {
   auto command = std::make_shared<CheckCommand>();
   AddModelOptions(line, command->model);
+  AddSizesOption(line, command->sizes);
   line.AddOption("artefact", command->artefact,
                  "Compiled model; without it the model is compiled now")
       .TypeName("OUT.tcc");

@@ -74,11 +74,11 @@ StatusOr<CompileOptions> ToCompileOptions(const CompileNowOptions& options, int 
   return compile;
 }
 
-StatusOr<Artefact> CompileNow(const Graph& graph, const CompileNowOptions& options, int threads,
+StatusOr<Artefact> CompileNow(SizedModel model, const CompileNowOptions& options, int threads,
                               GpuCode gpu_code, Progress& progress) {
   TCC_ASSIGN_OR_RETURN(CompileOptions compile,
                        ToCompileOptions(options, threads, gpu_code, progress));
-  return CompileGraph(graph, compile);
+  return CompileModel(std::move(model), compile);
 }
 
 }  // namespace tcc

@@ -5,7 +5,7 @@
 #include "cli/command_line.h"
 #include "cli/progress.h"
 #include "compiler/compile_options.h"
-#include "ir/graph/graph.h"
+#include "compiler/sized_model.h"
 #include "runtime/artefact/artefact.h"
 #include "support/status.h"
 
@@ -35,7 +35,7 @@ GpuCode CodeForDriver(const Target& target);
 StatusOr<CompileOptions> ToCompileOptions(const CompileNowOptions& options, int threads,
                                           GpuCode gpu_code, Progress& progress);
 
-StatusOr<Artefact> CompileNow(const Graph& graph, const CompileNowOptions& options, int threads,
+StatusOr<Artefact> CompileNow(SizedModel model, const CompileNowOptions& options, int threads,
                               GpuCode gpu_code, Progress& progress);
 
 }  // namespace tcc

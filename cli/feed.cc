@@ -81,11 +81,21 @@ void AddFeedOptions(CommandLine& line, FeedOptions& options) {
       .ShowDefault();
 }
 
+Status TakeSizes(ModelOptions& model, const Metadata& metadata, FeedOptions& feed) {
+  const bool given = !feed.inputs.empty() || !feed.golden.empty();
+  if (!metadata.shape_variables.empty() && !given) feed.dims.swap(model.dims);
+  return ExpectNone(model);
+}
+
 StatusOr<std::vector<Tensor>> FeedOf(const FeedOptions& options, const Metadata& metadata) {
   if (!options.golden.empty()) {
     return ReadNumbered(options.golden, "input", metadata.inputs.size());
   }
-  if (options.inputs.empty()) return RandomInputs(metadata, options.random_seed);
+  if (options.inputs.empty()) {
+    TCC_ASSIGN_OR_RETURN(DimSizes dims, ParseDims(options.dims));
+    TCC_ASSIGN_OR_RETURN(std::vector<int64_t> size, SizeWith(metadata, dims));
+    return RandomInputs(metadata, options.random_seed, size);
+  }
   NamedTensors named;
   for (const std::string& text : options.inputs) {
     TCC_RETURN_IF_ERROR(ReadInput(text, metadata, named));

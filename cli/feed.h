@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/command_line.h"
+#include "cli/model_options.h"
 #include "compiler/check/compare_tensors.h"
 #include "runtime/artefact/metadata.h"
 
@@ -16,12 +17,17 @@ struct FeedOptions {
   uint64_t random_seed = 0;
   std::string golden;  // folder with input_<i>.npy and output_<i>.npy, "" for none
   Tolerance tolerance;
+  std::vector<std::string> dims;  // N=4: the sizes of random inputs
 };
 
 // Adds --input and --random.
 void AddInputOptions(CommandLine& line, FeedOptions& options);
 // Adds these and --golden, --rtol, --atol.
 void AddFeedOptions(CommandLine& line, FeedOptions& options);
+
+// Takes --dim for the sizes of random inputs where a compiled model has free dimensions. Refuses
+// the other options of a model, as ExpectNone does; --dim beside given inputs too.
+Status TakeSizes(ModelOptions& model, const Metadata& metadata, FeedOptions& feed);
 
 // Returns the inputs in the model's order: given, golden or random.
 StatusOr<std::vector<Tensor>> FeedOf(const FeedOptions& options, const Metadata& metadata);

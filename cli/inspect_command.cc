@@ -17,10 +17,10 @@
 #include "compiler/notes.h"
 #include "graph/passes/graph_pipeline.h"
 #include "graph/passes/symbolic_shapes.h"
-#include "graph/variants/alias_parts.h"
 #include "ir/text/printer.h"
 #include "models/onnx/import_onnx.h"
 #include "runtime/artefact/artefact.h"
+#include "runtime/executor/run_sizes.h"
 #include "support/printable.h"
 
 namespace tcc {
@@ -46,7 +46,27 @@ Json TensorRows(const std::vector<TensorInfo>& infos, const Metadata& metadata) 
   return rows;
 }
 
-Json ArtefactSummary(const Artefact& artefact) {
+// Returns a row for each listed size: its calls and arena.
+StatusOr<Json> SizeRows(const Artefact& artefact) {
+  const Metadata& metadata = artefact.metadata;
+  const auto* choice = artefact.plan.body.empty()
+                           ? nullptr
+                           : std::get_if<PlanSwitch>(&artefact.plan.body.front().op);
+  RunSizesByShape by_shape(artefact.plan);
+  Json rows = Json::array();
+  for (size_t i = 0; i < metadata.sizes.size(); ++i) {
+    TCC_ASSIGN_OR_RETURN(std::shared_ptr<const RunSizes> run, by_shape.For(metadata.sizes[i]));
+    Json row = {{"size", SizeText(metadata, metadata.sizes[i])}};
+    if (choice != nullptr && i < choice->bodies.size()) {
+      row["calls"] = CallsIn(choice->bodies[i]).size();
+    }
+    row["arena_bytes"] = run->arena_bytes;
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+StatusOr<Json> ArtefactSummary(const Artefact& artefact) {
   const Metadata& metadata = artefact.metadata;
   std::vector<int64_t> calls = CallsOfKernels(artefact);
   Json kernels = Json::array();
@@ -79,6 +99,8 @@ Json ArtefactSummary(const Artefact& artefact) {
   if (std::optional<int64_t> arena = artefact.plan.arena_bytes.AsConstant()) {
     summary["arena_bytes"] = *arena;
   }
+  if (metadata.sizes.empty()) return summary;
+  TCC_ASSIGN_OR_RETURN(summary["sizes"], SizeRows(artefact));
   return summary;
 }
 
@@ -126,16 +148,16 @@ StatusOr<Json> CompiledForm(Graph graph) {
   TCC_RETURN_IF_ERROR(RunGraphPasses(graph));
   CompileOptions options;
   options.target = *FindTarget("reference");
-  std::vector<Subgraph> subgraphs = FuseGraph(graph);
-  AliasedParts parts = AliasParts(graph, subgraphs, options.target.BufferAlignment());
-  TCC_ASSIGN_OR_RETURN(KernelSet kernels, MakeKernels(graph, subgraphs, parts, options));
+  const FusedGraph fused = Fuse(std::move(graph), options.target);
+  TCC_ASSIGN_OR_RETURN(KernelSet kernels, MakeKernels({&fused, 1}, options));
   double flops = 0;
   for (size_t t = 0; t < kernels.tasks.size(); ++t) {
     flops += kernels.tasks[t].flops * kernels.runs_of_task[t];
   }
-  auto repacks = std::ranges::count_if(graph.nodes,
-                                       [](const Node& node) { return node.op == OpKind::kRepack; });
-  return Json{{"nodes_after_passes", graph.nodes.size()},
+  const std::vector<Node>& nodes = fused.graph.nodes;
+  auto repacks =
+      std::ranges::count_if(nodes, [](const Node& node) { return node.op == OpKind::kRepack; });
+  return Json{{"nodes_after_passes", nodes.size()},
               {"kernel_calls", kernels.tasks.size()},
               {"different_kernels", kernels.kernels.size()},
               {"repacks", repacks},
@@ -245,12 +267,22 @@ void PrintKernels(const Json& kernels) {
   fmt::print("{}", TextTable(rows, "  "));
 }
 
-void PrintRows(const Json& list) {
+// Returns "nodes after passes", or "weights" for weights_bytes.
+std::string TitleOf(std::string key) {
+  constexpr std::string_view kBytes = "_bytes";
+  if (key.ends_with(kBytes)) key.resize(key.size() - kBytes.size());
+  std::ranges::replace(key, '_', ' ');
+  return key;
+}
+
+// Prints a row per entry, below the names of the fields where there are `titles`.
+void PrintRows(const Json& list, bool titles) {
   std::vector<Row> rows = {{}};
   if (list.is_object()) {
     for (const auto& [name, value] : list.items()) rows.push_back({name, CellOf(name, value)});
   } else {
     std::vector<std::string> fields = FieldsOf(list);
+    if (titles) std::ranges::transform(fields, std::back_inserter(rows[0]), TitleOf);
     for (const Json& entry : list) {
       Row& row = rows.emplace_back();
       for (const std::string& field : fields) {
@@ -266,14 +298,6 @@ bool IsList(const Json& value) {
   return value.is_object() || (value.is_array() && !value.front().is_string());
 }
 
-// Returns "nodes after passes", or "weights" for weights_bytes.
-std::string TitleOf(std::string key) {
-  constexpr std::string_view kBytes = "_bytes";
-  if (key.ends_with(kBytes)) key.resize(key.size() - kBytes.size());
-  std::ranges::replace(key, '_', ' ');
-  return key;
-}
-
 // Prints for people the object that `tcc inspect --json` prints: values beside their names, lists
 // as tables, work and sizes in readable units, no column of nothing but null and 0.
 void PrintInspection(const Json& summary) {
@@ -286,7 +310,7 @@ void PrintInspection(const Json& summary) {
   for (const auto& [key, value] : summary.items()) {
     if (!IsList(value)) continue;
     fmt::print("{}\n", TitleOf(key));
-    key == "kernels" ? PrintKernels(value) : PrintRows(value);
+    key == "kernels" ? PrintKernels(value) : PrintRows(value, key == "sizes");
   }
 }
 
@@ -325,7 +349,7 @@ Status RunInspect(const InspectCommand& command) {
   Inspection found;
   if (IsArtefact(command.file.path)) {
     TCC_ASSIGN_OR_RETURN(Artefact artefact, ReadArtefact(command.file.path));
-    found.summary = ArtefactSummary(artefact);
+    TCC_ASSIGN_OR_RETURN(found.summary, ArtefactSummary(artefact));
   } else {
     TCC_ASSIGN_OR_RETURN(found, InspectModel(command.file));
   }

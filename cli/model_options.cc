@@ -2,7 +2,6 @@
 
 #include <fmt/ranges.h>
 
-#include "compiler/partial_evaluator.h"
 #include "models/onnx/import_onnx.h"
 #include "support/npy.h"
 #include "support/option_values.h"
@@ -71,11 +70,7 @@ StatusOr<ImportOptions> ToImportOptions(const ModelOptions& options) {
   ImportOptions import;
   import.external_data_folder = options.external_data_folder;
   if (options.allow_symlinks) import.external_data_links = Links::kFollowed;
-  for (const std::string& text : options.dims) {
-    TCC_ASSIGN_OR_RETURN(auto pair, SplitAssignment("--dim", text));
-    TCC_ASSIGN_OR_RETURN(int64_t size, ParseSize("--dim", pair.second));
-    TCC_RETURN_IF_ERROR(PutOnce(import.dims, "--dim", pair.first, size));
-  }
+  TCC_ASSIGN_OR_RETURN(import.dims, ParseDims(options.dims));
   for (const std::string& text : options.shapes) {
     TCC_ASSIGN_OR_RETURN(auto pair, SplitAssignment("--shape", text));
     TCC_ASSIGN_OR_RETURN(std::vector<int64_t> shape, ParseShape("--shape", pair.second));
@@ -89,12 +84,43 @@ StatusOr<ImportOptions> ToImportOptions(const ModelOptions& options) {
   return import;
 }
 
+void AddSizesOption(CommandLine& line, std::vector<std::string>& sizes) {
+  line.AddOption("--at", sizes,
+                 "A size to compile for; with several a run takes the one of its inputs")
+      .TypeName("N=1|B=1,S=16");
+}
+
+StatusOr<DimSizes> ParseDims(const std::vector<std::string>& texts) {
+  DimSizes dims;
+  for (const std::string& text : texts) {
+    TCC_ASSIGN_OR_RETURN(auto pair, SplitAssignment("--dim", text));
+    TCC_ASSIGN_OR_RETURN(int64_t size, ParseSize("--dim", pair.second));
+    TCC_RETURN_IF_ERROR(PutOnce(dims, "--dim", pair.first, size));
+  }
+  return dims;
+}
+
+StatusOr<std::vector<DimSizes>> ParseSizes(const std::vector<std::string>& texts) {
+  std::vector<DimSizes> sizes;
+  for (const std::string& text : texts) {
+    TCC_ASSIGN_OR_RETURN(DimSizes size, ParseExtents("--at", text));
+    sizes.push_back(std::move(size));
+  }
+  return sizes;
+}
+
 StatusOr<Graph> ImportModel(const ModelOptions& options,
                             std::function<void(const std::string& message)> warn) {
+  TCC_ASSIGN_OR_RETURN(SizedModel model, ImportModelAt(options, {}, std::move(warn)));
+  return std::move(model.graphs[0]);
+}
+
+StatusOr<SizedModel> ImportModelAt(const ModelOptions& options, std::span<const DimSizes> sizes,
+                                   std::function<void(const std::string& message)> warn) {
   TCC_ASSIGN_OR_RETURN(ImportOptions import, ToImportOptions(options));
   import.warn = std::move(warn);
-  import.facts_of = PartialEvaluator();
-  return ImportOnnx(options.path, import);
+  auto import_model = [&](const ImportOptions& at) { return ImportOnnx(options.path, at); };
+  return ImportAtSizes(import_model, std::move(import), sizes);
 }
 
 CommandOption AddTargetOption(CommandLine& line, std::string& target) {

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "cli/command_line.h"
+#include "compiler/sized_model.h"
 #include "ir/graph/graph.h"
 #include "models/onnx/import_onnx.h"
 #include "support/status.h"
@@ -22,6 +24,11 @@ struct ModelOptions {
   bool allow_symlinks = false;
 };
 
+// Adds --at, the sizes that a model is compiled for.
+void AddSizesOption(CommandLine& line, std::vector<std::string>& sizes);
+// Parses --dim: N=1, each name once.
+StatusOr<DimSizes> ParseDims(const std::vector<std::string>& texts);
+
 void AddModelOptions(CommandLine& line, ModelOptions& options);
 // Fails with FailedPrecondition, naming the option, where one is given: for a compiled model.
 Status ExpectNone(const ModelOptions& options);
@@ -30,6 +37,11 @@ StatusOr<ImportOptions> ToImportOptions(const ModelOptions& options);
 // Imports the model. `warn` is as in ImportOptions.
 StatusOr<Graph> ImportModel(const ModelOptions& options,
                             std::function<void(const std::string& message)> warn = {});
+// Imports the model at each of these sizes.
+StatusOr<SizedModel> ImportModelAt(const ModelOptions& options, std::span<const DimSizes> sizes,
+                                   std::function<void(const std::string& message)> warn = {});
+// Parses --at: B=1,S=16 each.
+StatusOr<std::vector<DimSizes>> ParseSizes(const std::vector<std::string>& texts);
 
 // Adds --target, one of AllTargets.
 CommandOption AddTargetOption(CommandLine& line, std::string& target);

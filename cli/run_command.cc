@@ -175,10 +175,10 @@ LoadOptions LoadOptionsOf(const RunCommand& command) {
   return load;
 }
 
-StatusOr<ReadyModel> LoadArtefact(const RunCommand& command) {
+StatusOr<ReadyModel> LoadArtefact(RunCommand& command) {
   TCC_RETURN_IF_ERROR(ExpectNone(command.compile));
-  TCC_RETURN_IF_ERROR(ExpectNone(command.model));
   TCC_ASSIGN_OR_RETURN(Module module, Module::Load(command.model.path, LoadOptionsOf(command)));
+  TCC_RETURN_IF_ERROR(TakeSizes(command.model, module.metadata(), command.feed));
   return ReadyModel{module.metadata(), [module](std::span<const Tensor> inputs) {
                       return Executor(module).Run(inputs);
                     }};
@@ -205,7 +205,7 @@ StatusOr<ReadyModel> OpenModel(const RunCommand& command, Progress& progress) {
                     [session](std::span<const Tensor> inputs) { return session->Run(inputs); }};
 }
 
-Status RunRun(const RunCommand& command) {
+Status RunRun(RunCommand& command) {
   Progress progress(command.progress);
   bool is_artefact = IsArtefact(command.model.path);
   TCC_ASSIGN_OR_RETURN(ReadyModel model,

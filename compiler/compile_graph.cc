@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "compiler/compile_kernels.h"
 #include "compiler/describe_model.h"
@@ -11,10 +12,10 @@
 #include "compiler/memory_need.h"
 #include "compiler/notes.h"
 #include "compiler/prepare_weights.h"
+#include "compiler/shared_constants.h"
 #include "graph/passes/fractional_resizes.h"
 #include "graph/passes/graph_pipeline.h"
 #include "graph/passes/infer_shapes.h"
-#include "graph/variants/alias_parts.h"
 #include "runtime/artefact/artefact_device.h"
 #include "support/stop.h"
 #include "support/version.h"
@@ -42,15 +43,22 @@ Status ExpectBoundInputs(const Graph& graph) {
   return status;
 }
 
-StatusOr<Artefact> CompileGraph(Graph graph, const CompileOptions& options) {
-  auto report = [&](const char* stage) {
-    if (options.progress) options.progress(stage, 0, 1);
-  };
-  report("graph");
+namespace {
+
+// Warns of what the passes found odd. A line that comes at several sizes is told once.
+void WarnOfOddities(const std::vector<std::string>& lines, std::set<std::string>& told,
+                    const CompileOptions& options) {
+  for (const std::string& line : lines) {
+    if (options.warn && told.insert(line).second) options.warn(line);
+  }
+}
+
+// Runs the passes on a graph and cuts it into subgraphs; notes what they did.
+StatusOr<FusedGraph> Optimize(Graph graph, const CompileOptions& options,
+                              std::set<std::string>& told, SizeNotes& notes) {
   TCC_RETURN_IF_ERROR(ExpectBoundInputs(graph));
   std::vector<std::string> output_names = OutputNames(graph);
   std::vector<std::vector<Expr>> declared = DeclaredShapes(graph);
-  Notes notes;
   if (options.notes) notes.before = DescribeImported(graph);
   int64_t nodes = CountNodes(graph);
   auto note_pass = [&](const GraphPass& pass, const Graph& after) {
@@ -58,28 +66,59 @@ StatusOr<Artefact> CompileGraph(Graph graph, const CompileOptions& options) {
     notes.passes.push_back({std::string(pass.name), before, nodes});
   };
   TCC_RETURN_IF_ERROR(RunGraphPasses(graph, options.target.kind, options.stop, note_pass));
-  if (options.warn) {
-    for (const std::string& line : ContradictedShapes(graph, output_names, declared)) {
-      options.warn(line);
-    }
-    for (const std::string& line : FractionalResizes(graph)) options.warn(line);
-  }
+  WarnOfOddities(ContradictedShapes(graph, output_names, declared), told, options);
+  WarnOfOddities(FractionalResizes(graph), told, options);
   TCC_RETURN_IF_ERROR(CheckWeightMemory(graph));
   // The artefact may be for a larger machine.
   Status can_run = CheckMemoryNeed(graph, options.target);
-  if (options.warn && !can_run.ok()) {
-    options.warn("the model cannot run on this machine: " + Message(can_run));
+  if (!can_run.ok()) {
+    WarnOfOddities({"the model cannot run on this machine: " + Message(can_run)}, told, options);
   }
-  std::vector<Subgraph> subgraphs = FuseGraph(graph, FusionFor(options.target.kind));
-  AliasedParts parts = AliasParts(graph, subgraphs, options.target.BufferAlignment());
+  return Fuse(std::move(graph), options.target);
+}
 
-  TCC_ASSIGN_OR_RETURN(KernelSet kernels, MakeKernels(graph, subgraphs, parts, options));
+// Returns the failure of a model's graph, with its size where sizes are listed.
+Status AtSize(const Status& status, const ListedSizes& listed, size_t number) {
+  if (status.ok() || listed.sizes.empty()) return status;
+  std::vector<std::string> dims;
+  for (size_t d = 0; d < listed.dims.size(); ++d) {
+    dims.push_back(fmt::format("{}={}", listed.dims[d], listed.sizes[number][d]));
+  }
+  return Annotate(status, fmt::format("at {}", fmt::join(dims, ",")));
+}
+
+}  // namespace
+
+StatusOr<Artefact> CompileGraph(Graph graph, const CompileOptions& options) {
+  SizedModel model;
+  model.graphs.push_back(std::move(graph));
+  return CompileModel(std::move(model), options);
+}
+
+StatusOr<Artefact> CompileModel(SizedModel model, const CompileOptions& options) {
+  auto report = [&](const char* stage) {
+    if (options.progress) options.progress(stage, 0, 1);
+  };
+  report("graph");
+  std::vector<std::string> output_names = OutputNames(model.graphs[0]);
+  std::vector<FusedGraph> graphs;
+  std::vector<SizeNotes> notes(model.graphs.size());
+  std::set<std::string> told;
+  SharedConstants constants;
+  for (size_t i = 0; i < model.graphs.size(); ++i) {
+    StatusOr<FusedGraph> fused = Optimize(std::move(model.graphs[i]), options, told, notes[i]);
+    if (!fused.ok()) return AtSize(fused.status(), model.listed, i);
+    if (model.graphs.size() > 1) constants.Share(fused->graph);
+    graphs.push_back(*std::move(fused));
+  }
+
+  TCC_ASSIGN_OR_RETURN(KernelSet kernels, MakeKernels(graphs, options));
   TCC_ASSIGN_OR_RETURN(CompiledModule code, CompileKernels(kernels, options));
   if (options.watch) options.watch(kernels);
   report("plan");
   TCC_RETURN_IF_ERROR(StopIfRequested(options.stop));
   TCC_ASSIGN_OR_RETURN(ExecutionPlan plan,
-                       BuildExecutionPlan(graph, subgraphs, kernels, options.target));
+                       BuildExecutionPlan(graphs, model.listed.sizes, kernels, options.target));
 
   TCC_RETURN_IF_ERROR(PrepareWeights(kernels, plan.prepared, options.threads, options.stop));
 
@@ -90,11 +129,11 @@ StatusOr<Artefact> CompileGraph(Graph graph, const CompileOptions& options) {
   artefact.kernels = OwnBytes(std::move(code.image));
   artefact.weights = plan.weights;
   artefact.plan = std::move(plan.plan);
-  TCC_ASSIGN_OR_RETURN(artefact.metadata, DescribeModel(graph, output_names, kernels, code,
-                                                        options.target, options.numeric));
+  TCC_ASSIGN_OR_RETURN(artefact.metadata, DescribeModel(graphs, model.listed, output_names, kernels,
+                                                        code, options.target, options.numeric));
   if (options.notes) {
-    DescribeCompilation(graph, kernels, plan, notes);
-    artefact.notes = OwnBytes(NotesBytes(notes));
+    artefact.notes =
+        OwnBytes(NotesBytes(DescribeCompilation(graphs, std::move(notes), kernels, plan)));
   }
   return artefact;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "compiler/compile_options.h"
+#include "compiler/sized_model.h"
 #include "ir/graph/graph.h"
 #include "runtime/artefact/artefact.h"
 
@@ -9,6 +10,10 @@ namespace tcc {
 // Compiles a network: graph passes, fusion, schedules, lowering, code, plan. The result is
 // deterministic: the same graph and target give the same bytes.
 StatusOr<Artefact> CompileGraph(Graph graph, const CompileOptions& options);
+
+// Compiles a model at all of its listed sizes into one artefact: kernels and constants that are
+// equal are there once. A run takes the size of its inputs.
+StatusOr<Artefact> CompileModel(SizedModel model, const CompileOptions& options);
 
 // Fails with Unimplemented, naming all unbound dimensions, if an input has any: kernels are made
 // for one size.

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <ranges>
 #include <set>
 #include <unordered_set>
 
@@ -21,6 +22,47 @@ StatusOr<TensorInfo> InfoOf(const Value& value) {
     return WithOption(WithOption(std::move(status), Option::kDims), Option::kShapes);
   }
   return StaticTensor(value.name, value.dtype, *shape);
+}
+
+// Describes an output over all listed sizes.
+StatusOr<TensorInfo> InfoOfOutput(std::span<const FusedGraph> graphs, const ListedSizes& listed,
+                                  size_t output) {
+  std::vector<TensorInfo> infos;
+  for (const FusedGraph& fused : graphs) {
+    const Value& value = fused.graph.value(fused.graph.outputs[output]);
+    TCC_ASSIGN_OR_RETURN(TensorInfo info, InfoOf(value));
+    infos.push_back(std::move(info));
+  }
+  TensorInfo& info = infos[0];
+  for (const TensorInfo& other : infos) {
+    if (other.shape.size() == info.shape.size()) continue;
+    return Unsupported("output '{}' has rank {} at one listed size and {} at another; expected one",
+                       info.name, info.shape.size(), other.shape.size());
+  }
+  if (listed.sizes.empty()) return info;
+  for (size_t axis = 0; axis < info.shape.size(); ++axis) {
+    std::vector<int64_t> extents;
+    for (const TensorInfo& at : infos) extents.push_back(*at.shape[axis].AsConstant());
+    info.shape[axis] = ExtentBySize(listed.sizes, extents);
+  }
+  return info;
+}
+
+// Describes the listed sizes, and which dimensions of the inputs they are.
+void DescribeSizes(const ListedSizes& listed, Metadata& metadata) {
+  for (size_t d = 0; d < listed.dims.size(); ++d) {
+    auto [low, high] = std::ranges::minmax(
+        std::views::transform(listed.sizes, [d](const auto& size) { return size[d]; }));
+    metadata.shape_variables.push_back({listed.dims[d], low, high});
+  }
+  metadata.sizes = listed.sizes;
+  for (size_t i = 0; i < listed.dim_of.size(); ++i) {
+    for (size_t axis = 0; axis < listed.dim_of[i].size(); ++axis) {
+      std::optional<size_t> dim = listed.dim_of[i][axis];
+      if (!dim) continue;
+      metadata.inputs[i].shape[axis] = SizeExpr::Variable(static_cast<int64_t>(*dim));
+    }
+  }
 }
 
 // Describes the mode, the number of kernels that round by it, and the kernels that stay strict.
@@ -79,9 +121,11 @@ std::vector<std::string> OutputNames(const Graph& graph) {
   return names;
 }
 
-StatusOr<Metadata> DescribeModel(const Graph& graph, const std::vector<std::string>& output_names,
+StatusOr<Metadata> DescribeModel(std::span<const FusedGraph> graphs, const ListedSizes& listed,
+                                 const std::vector<std::string>& output_names,
                                  const KernelSet& kernels, const CompiledModule& code,
                                  const Target& target, NumericMode numeric) {
+  const Graph& graph = graphs[0].graph;
   Metadata metadata;
   metadata.model = graph.name;
   for (ValueId id : graph.inputs) {
@@ -89,10 +133,11 @@ StatusOr<Metadata> DescribeModel(const Graph& graph, const std::vector<std::stri
     metadata.inputs.push_back(std::move(info));
   }
   for (size_t i = 0; i < graph.outputs.size(); ++i) {
-    TCC_ASSIGN_OR_RETURN(TensorInfo info, InfoOf(graph.value(graph.outputs[i])));
+    TCC_ASSIGN_OR_RETURN(TensorInfo info, InfoOfOutput(graphs, listed, i));
     info.name = output_names[i];
     metadata.outputs.push_back(std::move(info));
   }
+  DescribeSizes(listed, metadata);
   for (const KernelStages& kernel : kernels.kernels) {
     // The int64 holds no more, and no machine could run it.
     auto flops = static_cast<int64_t>(std::min(kernel.flops, 9e18));

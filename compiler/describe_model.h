@@ -1,9 +1,11 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
 #include "compiler/kernels.h"
+#include "compiler/sized_model.h"
 #include "lower/backend.h"
 #include "runtime/artefact/artefact.h"
 
@@ -17,8 +19,11 @@ std::vector<std::string> FreeDimensions(const Value& value);
 std::vector<std::string> OutputNames(const Graph& graph);
 
 // Describes the model, with the names of the outputs from before the passes, and its kernels, with
-// their statistics where `code` has them. Error: an input or output has free dimensions.
-StatusOr<Metadata> DescribeModel(const Graph& graph, const std::vector<std::string>& output_names,
+// their statistics where `code` has them. `graphs` are the model at each listed size, one where
+// none are listed. Error: an input or output has free dimensions, or an output's rank depends on
+// the size.
+StatusOr<Metadata> DescribeModel(std::span<const FusedGraph> graphs, const ListedSizes& listed,
+                                 const std::vector<std::string>& output_names,
                                  const KernelSet& kernels, const CompiledModule& code,
                                  const Target& target, NumericMode numeric);
 

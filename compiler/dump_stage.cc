@@ -12,7 +12,6 @@
 #include "compiler/make_backend.h"
 #include "compiler/schedule_folder.h"
 #include "graph/passes/graph_pipeline.h"
-#include "graph/variants/alias_parts.h"
 #include "ir/analysis/verifier.h"
 #include "ir/expr/compare.h"
 #include "ir/simplify/simplify.h"
@@ -240,8 +239,7 @@ StatusOr<std::string> KernelsText(const std::vector<const KernelStages*>& kernel
   return text;
 }
 
-StatusOr<std::string> DumpKernels(const Graph& graph, const std::vector<Subgraph>& subgraphs,
-                                  const AliasedParts& parts, const DumpOptions& options) {
+StatusOr<std::string> DumpKernels(const FusedGraph& fused, const DumpOptions& options) {
   CompileOptions compile{.target = options.target,
                          .threads = options.threads,
                          .verify = options.verify,
@@ -249,7 +247,7 @@ StatusOr<std::string> DumpKernels(const Graph& graph, const std::vector<Subgraph
                          .schedules = options.schedules,
                          .numeric = options.numeric,
                          .winograd = options.winograd};
-  TCC_ASSIGN_OR_RETURN(KernelSet kernels, MakeKernels(graph, subgraphs, parts, compile));
+  TCC_ASSIGN_OR_RETURN(KernelSet kernels, MakeKernels({&fused, 1}, compile));
   if (!options.schedule_folder.empty()) {
     TCC_RETURN_IF_ERROR(WriteSchedules(options.schedule_folder, kernels));
   }
@@ -301,10 +299,9 @@ StatusOr<std::string> DumpStage(Graph graph, const DumpOptions& options) {
   Status passes = RunGraphPasses(graph, options.target.kind);
   if (!passes.ok()) return bound.ok() ? passes : bound;
   if (options.stage == Stage::kGraph) return DumpGraph(graph, options);
-  std::vector<Subgraph> subgraphs = FuseGraph(graph, FusionFor(options.target.kind));
-  AliasedParts parts = AliasParts(graph, subgraphs, options.target.BufferAlignment());
-  if (options.stage == Stage::kFused) return DumpFused(graph, subgraphs, options);
-  return DumpKernels(graph, subgraphs, parts, options);
+  const FusedGraph fused = Fuse(std::move(graph), options.target);
+  if (options.stage == Stage::kFused) return DumpFused(fused.graph, fused.subgraphs, options);
+  return DumpKernels(fused, options);
 }
 
 }  // namespace tcc

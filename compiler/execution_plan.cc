@@ -77,28 +77,29 @@ class PlanBuilder {
   PlanBuilder(const KernelSet& kernels, int64_t alignment)
       : kernels_(kernels), alignment_(alignment) {}
 
-  StatusOr<ExecutionPlan> Build(const Graph& graph, const std::vector<Subgraph>& subgraphs) {
-    Scope scope(graph, subgraphs, kernels_.parts);
-    for (size_t i = 0; i < graph.inputs.size(); ++i) {
-      TCC_ASSIGN_OR_RETURN(int64_t bytes, BytesOf(graph, graph.inputs[i]));
-      scope.buffers[graph.inputs[i]] = buffers_.Add(BufferKind::kInput, i, bytes);
+  StatusOr<ExecutionPlan> Build(std::span<const FusedGraph> graphs,
+                                std::span<const std::vector<int64_t>> sizes) {
+    Plan& plan = result_.plan;
+    if (sizes.empty()) {
+      TCC_RETURN_IF_ERROR(AddGraph(graphs[0]));
+    } else {
+      plan.shape_variables = static_cast<uint32_t>(sizes[0].size());
+      plan.lets.push_back(NumberOfSize(sizes));
+      TCC_RETURN_IF_ERROR(AddSwitch(graphs));
     }
-    std::vector<Result> results;
-    for (size_t i = 0; i < graph.outputs.size(); ++i) {
-      TCC_ASSIGN_OR_RETURN(int64_t bytes, BytesOf(graph, graph.outputs[i]));
-      results.push_back({graph.outputs[i], buffers_.Add(BufferKind::kOutput, i, bytes)});
-    }
-    TCC_RETURN_IF_ERROR(RunScope(scope, results));
     TCC_RETURN_IF_ERROR(CheckMemoryFor(buffers_.weight_bytes(), "the weights"));
     PlanBuffers::Placed placed = std::move(buffers_).Place();
-    result_.plan.buffers = std::move(placed.buffers);
-    result_.plan.arena_bytes = placed.arena_bytes;
+    plan.buffers = std::move(placed.buffers);
+    plan.arena_bytes = SelectByNumber(NumberLet(), placed.arena_bytes);
     result_.weights = placed.weights;
     result_.prepared = std::move(placed.prepared);
     result_.activation_bytes = placed.activation_bytes;
-    for (const PlanBuffers::Lifetime& value : placed.lifetimes) {
-      result_.arena.push_back({names_.at(value.buffer), value.offset, value.live.bytes,
-                               value.live.first, value.live.last});
+    for (const std::vector<PlanBuffers::Lifetime>& lifetimes : placed.lifetimes) {
+      std::vector<ArenaValue>& arena = result_.arena.emplace_back();
+      for (const PlanBuffers::Lifetime& value : lifetimes) {
+        arena.push_back({names_.at(value.buffer), value.offset, value.live.bytes, value.live.first,
+                         value.live.last});
+      }
     }
     return std::move(result_);
   }
@@ -111,6 +112,39 @@ class PlanBuilder {
     BufferId buffer;
     Writing writing = Writing::kInPlace;
   };
+
+  // The number of the listed size of a run, the plan's only let.
+  SizeExpr NumberLet() const { return SizeExpr::Variable(result_.plan.shape_variables); }
+
+  // Adds a switch by the number of the size, whose bodies run the graphs.
+  Status AddSwitch(std::span<const FusedGraph> graphs) {
+    PlanSwitch choice{.which = NumberLet(), .bodies = {}};
+    std::vector<Instruction>* around = body_;
+    for (const FusedGraph& fused : graphs) {
+      if (!choice.bodies.empty()) buffers_.BeginBody();
+      graph_ = choice.bodies.size();
+      body_ = &choice.bodies.emplace_back();
+      TCC_RETURN_IF_ERROR(AddGraph(fused));
+    }
+    body_ = around;
+    Emit({std::move(choice)});
+    return OkStatus();
+  }
+
+  Status AddGraph(const FusedGraph& fused) {
+    const Graph& graph = fused.graph;
+    Scope scope(graph, fused.subgraphs, fused.parts);
+    for (size_t i = 0; i < graph.inputs.size(); ++i) {
+      TCC_ASSIGN_OR_RETURN(int64_t bytes, BytesOf(graph, graph.inputs[i]));
+      scope.buffers[graph.inputs[i]] = buffers_.Add(BufferKind::kInput, i, bytes);
+    }
+    std::vector<Result> results;
+    for (size_t i = 0; i < graph.outputs.size(); ++i) {
+      TCC_ASSIGN_OR_RETURN(int64_t bytes, BytesOf(graph, graph.outputs[i]));
+      results.push_back({graph.outputs[i], buffers_.Add(BufferKind::kOutput, i, bytes)});
+    }
+    return RunScope(scope, results);
+  }
 
   static StatusOr<int64_t> BytesOf(const Graph& graph, ValueId id) {
     const Value& value = graph.value(id);
@@ -215,6 +249,7 @@ class PlanBuilder {
     }
     result_.calls.push_back({.kernel = call.kernel,
                              .task = number,
+                             .graph = graph_,
                              .step = buffers_.now(),
                              .within = scope.within,
                              .writes_all = WritesAll(subgraph)});
@@ -381,7 +416,7 @@ class PlanBuilder {
           plan_.EmitCopy(whole, fixed);
           whole = fixed;
         }
-        BufferId slice = plan_.buffers_.AddSlice(whole, loop_.counter, SliceBytes(Operand(at)),
+        BufferId slice = plan_.buffers_.AddSlice(whole, Counter(), SliceBytes(Operand(at)),
                                                  Last("scan_input_directions", i, Extent(at)));
         BufferId& operand = body_.buffers[body_.graph.inputs[at]];
         operand = slice;
@@ -395,12 +430,17 @@ class PlanBuilder {
         if (output == kNoValue) continue;
         TCC_ASSIGN_OR_RETURN(BufferId whole, plan_.Place(scope_, output));
         BufferId slice =
-            plan_.buffers_.AddSlice(whole, loop_.counter, SliceBytes(scope_.graph.value(output)),
+            plan_.buffers_.AddSlice(whole, Counter(), SliceBytes(scope_.graph.value(output)),
                                     Last("scan_output_directions", i, extent_));
         results_.push_back({body_.graph.outputs[1 + parts_.carried + i], slice,
                             WritingTo(scope_.graph.value(output))});
       }
       return OkStatus();
+    }
+
+    // Returns the plan's variable that is the counter.
+    uint32_t Counter() const {
+      return static_cast<uint32_t>(plan_.result_.plan.fixed_variables()) + loop_.counter;
     }
 
     // Returns whether kernels can write the slices in place: small slices may be misaligned.
@@ -448,16 +488,17 @@ class PlanBuilder {
   PlanBuffers buffers_;
   std::map<BufferId, std::string> names_;  // of the values in arena buffers
   std::vector<Instruction>* body_ = &result_.plan.body;
+  size_t graph_ = 0;  // whose instructions are made
   size_t next_task_ = 0;
   uint32_t depth_ = 0;  // enclosing loops
 };
 
 }  // namespace
 
-StatusOr<ExecutionPlan> BuildExecutionPlan(const Graph& graph,
-                                           const std::vector<Subgraph>& subgraphs,
+StatusOr<ExecutionPlan> BuildExecutionPlan(std::span<const FusedGraph> graphs,
+                                           std::span<const std::vector<int64_t>> sizes,
                                            const KernelSet& kernels, const Target& target) {
-  return PlanBuilder(kernels, target.BufferAlignment()).Build(graph, subgraphs);
+  return PlanBuilder(kernels, target.BufferAlignment()).Build(graphs, sizes);
 }
 
 }  // namespace tcc

@@ -2,6 +2,7 @@
 
 #include "compiler/kernels.h"
 #include "compiler/plan_buffers.h"
+#include "compiler/sized_model.h"
 #include "runtime/artefact/artefact.h"
 
 namespace tcc {
@@ -18,6 +19,7 @@ struct BodyPlace {
 struct PlannedCall {
   uint32_t kernel = 0;
   size_t task = 0;
+  size_t graph = 0;  // among the plan's, one for each size
   int64_t step = 0;
   std::vector<BodyPlace> within;  // from the outside in; empty for the graph itself
   // Whether the call writes all of its outputs; if not, other calls have written the rest before.
@@ -37,7 +39,7 @@ struct ArenaValue {
 struct ExecutionPlan {
   Plan plan;
   std::vector<PlannedCall> calls;  // in the order of the plan, a body's at its instruction
-  std::vector<ArenaValue> arena;
+  std::vector<std::vector<ArenaValue>> arena;  // by graph
   SharedBytes weights;
   std::vector<PreparedWeight> prepared;  // parts of `weights`, zero until computed
   int64_t activation_bytes = 0;          // the sum of all arena buffers, without reuse
@@ -48,8 +50,11 @@ struct ExecutionPlan {
 // views alias their buffers. A producer writes graph outputs, carried values and the slices that a
 // Loop stacks in place where it can. Every buffer that a kernel accesses has the alignment that the
 // target's kernels expect. Expects static shapes.
-StatusOr<ExecutionPlan> BuildExecutionPlan(const Graph& graph,
-                                           const std::vector<Subgraph>& subgraphs,
+//
+// With listed sizes (SizedModel::sizes) the graphs are the model at each; the plan switches by the
+// sizes between them. Without, there is one graph.
+StatusOr<ExecutionPlan> BuildExecutionPlan(std::span<const FusedGraph> graphs,
+                                           std::span<const std::vector<int64_t>> sizes,
                                            const KernelSet& kernels, const Target& target);
 
 }  // namespace tcc

@@ -115,9 +115,13 @@ KernelStages KernelOf(const Task& task, const Variant& chosen, const Target& tar
   return kernel;
 }
 
+bool Contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
 // Gives equal computations one kernel. Its parameters are in the order of the task's inputs and
-// outputs.
-void ShareKernels(const Target& target, KernelSet& set) {
+// outputs. `first_graph_tasks` are the tasks of the first graph.
+void ShareKernels(const Target& target, size_t first_graph_tasks, KernelSet& set) {
   std::map<std::string, size_t> known;
   std::set<std::string> symbols;
   for (const Task& task : set.tasks) {
@@ -127,7 +131,11 @@ void ShareKernels(const Target& target, KernelSet& set) {
       set.kernels.push_back(KernelOf(task, variant, target, SymbolFor(task.name, symbols)));
     }
     KernelStages& kernel = set.kernels[found->second];
-    kernel.nodes.insert(kernel.nodes.end(), task.nodes.begin(), task.nodes.end());
+    for (const std::string& node : task.nodes) {
+      // The same node of another graph is told once.
+      if (set.kernel_of_task.size() >= first_graph_tasks && Contains(kernel.nodes, node)) continue;
+      kernel.nodes.push_back(node);
+    }
     set.kernel_of_task.push_back(found->second);
   }
 }
@@ -316,18 +324,26 @@ Workload WorkloadOf(const KernelStages& kernel) {
   return workload;
 }
 
-StatusOr<KernelSet> CollectKernels(const Graph& graph, const std::vector<Subgraph>& subgraphs,
-                                   const AliasedParts& parts, const CompileOptions& options) {
+FusedGraph Fuse(Graph graph, const Target& target) {
+  std::vector<Subgraph> subgraphs = FuseGraph(graph, FusionFor(target.kind));
+  AliasedParts parts = AliasParts(graph, subgraphs, target.BufferAlignment());
+  return {std::move(graph), std::move(subgraphs), std::move(parts)};
+}
+
+StatusOr<KernelSet> CollectKernels(std::span<const FusedGraph> graphs,
+                                   const CompileOptions& options) {
   KernelSet set;
-  set.parts = parts;
-  TCC_RETURN_IF_ERROR(AddTasks(graph, subgraphs, parts, options, 1, set));
-  ShareKernels(options.target, set);
+  size_t first_graph_tasks = 0;
+  for (const FusedGraph& fused : graphs) {
+    TCC_RETURN_IF_ERROR(AddTasks(fused.graph, fused.subgraphs, fused.parts, options, 1, set));
+    if (first_graph_tasks == 0) first_graph_tasks = set.tasks.size();
+  }
+  ShareKernels(options.target, first_graph_tasks, set);
   return set;
 }
 
-StatusOr<KernelSet> MakeKernels(const Graph& graph, const std::vector<Subgraph>& subgraphs,
-                                const AliasedParts& parts, const CompileOptions& options) {
-  TCC_ASSIGN_OR_RETURN(KernelSet set, CollectKernels(graph, subgraphs, parts, options));
+StatusOr<KernelSet> MakeKernels(std::span<const FusedGraph> graphs, const CompileOptions& options) {
+  TCC_ASSIGN_OR_RETURN(KernelSet set, CollectKernels(graphs, options));
   TCC_RETURN_IF_ERROR(ExpectKernelsFor(options.schedules, set));
 
   std::mutex mutex;
@@ -344,11 +360,19 @@ StatusOr<KernelSet> MakeKernels(const Graph& graph, const std::vector<Subgraph>&
   return set;
 }
 
+StatusOr<KernelSet> KernelsOf(std::vector<Graph> graphs, const CompileOptions& options) {
+  std::vector<FusedGraph> fused;
+  for (Graph& graph : graphs) {
+    TCC_RETURN_IF_ERROR(RunGraphPasses(graph, options.target.kind, options.stop));
+    fused.push_back(Fuse(std::move(graph), options.target));
+  }
+  return MakeKernels(fused, options);
+}
+
 StatusOr<KernelSet> KernelsOf(Graph graph, const CompileOptions& options) {
-  TCC_RETURN_IF_ERROR(RunGraphPasses(graph, options.target.kind, options.stop));
-  std::vector<Subgraph> subgraphs = FuseGraph(graph, FusionFor(options.target.kind));
-  AliasedParts parts = AliasParts(graph, subgraphs, options.target.BufferAlignment());
-  return MakeKernels(graph, subgraphs, parts, options);
+  std::vector<Graph> graphs;
+  graphs.push_back(std::move(graph));
+  return KernelsOf(std::move(graphs), options);
 }
 
 }  // namespace tcc

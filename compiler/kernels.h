@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,32 +29,41 @@ struct KernelStages : KernelWork {
   std::vector<PrepareStages> prepare;
 };
 
+// A graph after the passes, cut into subgraphs. A plan has a body for each.
+struct FusedGraph {
+  Graph graph;
+  std::vector<Subgraph> subgraphs;
+  AliasedParts parts;  // for the graph's values, not a body's
+};
+
+// Cuts a graph after the passes into subgraphs.
+FusedGraph Fuse(Graph graph, const Target& target);
+
 struct KernelSet {
   // The tasks of the subgraphs of kind kKernel in order; a body's tasks come at its node.
   std::vector<Task> tasks;
   std::vector<double> runs_of_task;    // per run of the model; an unknown trip count is 1
   std::vector<size_t> kernel_of_task;  // index into kernels
   std::vector<KernelStages> kernels;   // by first use
-  AliasedParts parts;                  // for the graph's values, not a body's
 };
 
-// Builds the tasks of the subgraphs and the kernels that they share, without their schedules.
-// Error: a task's, with its name; Cancelled soon after a stop is requested.
-StatusOr<KernelSet> CollectKernels(const Graph& graph, const std::vector<Subgraph>& subgraphs,
-                                   const AliasedParts& parts, const CompileOptions& options);
+// Builds the tasks of the graphs, one graph after the other, and the kernels that they share,
+// without their schedules. Error: a task's, with its name; Cancelled soon after a stop is
+// requested.
+StatusOr<KernelSet> CollectKernels(std::span<const FusedGraph> graphs,
+                                   const CompileOptions& options);
 
 // Returns the kernel as a workload to tune.
 Workload WorkloadOf(const KernelStages& kernel);
 
-// Builds the tasks of the subgraphs, gives each distinct one its schedule and lowers it (except for
+// Builds the tasks of the graphs, gives each distinct one its schedule and lowers it (except for
 // the reference target, whose kernels stay unscheduled). The result is the same for any number of
 // threads. Error: a task's, with its name; a schedule for no kernel, or one with an illegal step,
-// by the step; Cancelled soon after a stop is requested. `parts` is the result of AliasParts for
-// the subgraphs.
-StatusOr<KernelSet> MakeKernels(const Graph& graph, const std::vector<Subgraph>& subgraphs,
-                                const AliasedParts& parts, const CompileOptions& options);
+// by the step; Cancelled soon after a stop is requested.
+StatusOr<KernelSet> MakeKernels(std::span<const FusedGraph> graphs, const CompileOptions& options);
 
-// Makes the kernels of an imported graph: runs the graph passes and fusion, then MakeKernels.
+// Makes the kernels of imported graphs: runs the graph passes and fusion, then MakeKernels.
+StatusOr<KernelSet> KernelsOf(std::vector<Graph> graphs, const CompileOptions& options);
 StatusOr<KernelSet> KernelsOf(Graph graph, const CompileOptions& options);
 
 // Schedules and lowers one kernel: one of its variants by the schedule that `options` have for it,

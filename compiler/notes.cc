@@ -1,6 +1,7 @@
 #include "compiler/notes.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "ir/analysis/canonical.h"
 #include "support/check.h"
@@ -66,10 +67,11 @@ KernelNotes DescribeKernel(const KernelStages& kernel) {
   return notes;
 }
 
-CallNotes DescribeCall(const Graph& model, const KernelSet& kernels, const PlannedCall& call) {
+CallNotes DescribeCall(const FusedGraph& fused, const KernelSet& kernels, const PlannedCall& call) {
   const Task& task = kernels.tasks[call.task];
-  const Graph& graph = GraphAt(model, call.within);
+  const Graph& graph = GraphAt(fused.graph, call.within);
   CallNotes notes{.kernel = call.kernel,
+                  .graph = call.graph,
                   .step = call.step,
                   .nodes = task.nodes,
                   .within = call.within,
@@ -90,8 +92,8 @@ CallNotes DescribeCall(const Graph& model, const KernelSet& kernels, const Plann
       operand.shape.push_back(*known);
     }
     // Values of bodies are never parts.
-    auto part = call.within.empty() ? kernels.parts.find(id) : kernels.parts.end();
-    if (part != kernels.parts.end()) operand.strides = part->second.strides;
+    auto part = call.within.empty() ? fused.parts.find(id) : fused.parts.end();
+    if (part != fused.parts.end()) operand.strides = part->second.strides;
     (reads ? notes.reads : notes.writes).push_back(std::move(operand));
   }
   return notes;
@@ -158,6 +160,10 @@ Status CheckFit(const Notes& notes, const Artefact& artefact) {
       return InvalidInput("notes: call {} is of kernel {}; the plan calls {}", i, call.kernel,
                           calls[i]->kernel);
     }
+    if (call.graph > notes.others.size()) {
+      return InvalidInput("notes: call {} is of size {}; there are {}", i, call.graph,
+                          notes.others.size() + 1);
+    }
     for (const auto* operands : {&call.reads, &call.writes}) {
       for (const OperandNotes& operand : *operands) {
         bool fits = operand.operand < calls[i]->buffers.size() &&
@@ -201,16 +207,22 @@ StatusOr<Notes> NotesOf(const Artefact& artefact, const std::string& file) {
   return notes.ok() ? notes : Annotate(notes.status(), file);
 }
 
-void DescribeCompilation(const Graph& graph, const KernelSet& kernels, const ExecutionPlan& plan,
-                         Notes& notes) {
-  notes.after = DescribeOptimized(graph);
+Notes DescribeCompilation(std::span<const FusedGraph> graphs, std::vector<SizeNotes> sizes,
+                          const KernelSet& kernels, const ExecutionPlan& plan) {
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    sizes[i].after = DescribeOptimized(graphs[i].graph);
+    sizes[i].arena = plan.arena[i];
+  }
+  Notes notes{std::move(sizes[0]), {}, {}, {}};
+  notes.others.assign(std::make_move_iterator(sizes.begin() + 1),
+                      std::make_move_iterator(sizes.end()));
   for (const KernelStages& kernel : kernels.kernels) {
     notes.kernels.push_back(DescribeKernel(kernel));
   }
   for (const PlannedCall& call : plan.calls) {
-    notes.calls.push_back(DescribeCall(graph, kernels, call));
+    notes.calls.push_back(DescribeCall(graphs[call.graph], kernels, call));
   }
-  notes.arena = plan.arena;
+  return notes;
 }
 
 }  // namespace tcc

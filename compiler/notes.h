@@ -65,6 +65,7 @@ struct OperandNotes {
 
 struct CallNotes {
   size_t kernel = 0;
+  size_t graph = 0;  // the number of the listed size
   int64_t step = 0;
   std::vector<std::string> nodes;
   std::vector<BodyPlace> within;
@@ -74,12 +75,23 @@ struct CallNotes {
   friend bool operator==(const CallNotes&, const CallNotes&) = default;
 };
 
-struct Notes {
+// The model at one size.
+struct SizeNotes {
   GraphNotes before, after;  // the graph passes
   std::vector<PassNotes> passes;
+  std::vector<ArenaValue> arena;
+
+  friend bool operator==(const SizeNotes&, const SizeNotes&) = default;
+};
+
+// The notes of an artefact. The base has the first listed size, or the only one.
+struct Notes : SizeNotes {
   std::vector<KernelNotes> kernels;  // in the order of the metadata
   std::vector<CallNotes> calls;      // in the order of the plan's Calls
-  std::vector<ArenaValue> arena;
+  std::vector<SizeNotes> others;     // the further listed sizes
+
+  // Returns the notes of a listed size by its number. Expects that there is one.
+  const SizeNotes& AtSize(size_t number) const { return number == 0 ? *this : others[number - 1]; }
 
   friend bool operator==(const Notes&, const Notes&) = default;
 };
@@ -91,9 +103,10 @@ GraphNotes DescribeOptimized(const Graph& graph);
 // Returns the number of nodes, including the nodes of bodies.
 int64_t CountNodes(const Graph& graph);
 
-// Adds to `notes` what is known once the plan is made. `graph` is the one after the passes.
-void DescribeCompilation(const Graph& graph, const KernelSet& kernels, const ExecutionPlan& plan,
-                         Notes& notes);
+// Describes the compilation once the plan is made. `sizes` has for each graph what was noted of it
+// before it was fused.
+Notes DescribeCompilation(std::span<const FusedGraph> graphs, std::vector<SizeNotes> sizes,
+                          const KernelSet& kernels, const ExecutionPlan& plan);
 
 // Returns the content of the section.
 std::vector<uint8_t> NotesBytes(const Notes& notes);

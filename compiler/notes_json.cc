@@ -67,13 +67,15 @@ json OperandJson(const OperandNotes& operand) {
 }
 
 json CallJson(const CallNotes& call) {
-  return {{"kernel", call.kernel},
-          {"step", call.step},
-          {"nodes", call.nodes},
-          {"within", ListJson(call.within, PlaceJson)},
-          {"reads", ListJson(call.reads, OperandJson)},
-          {"writes", ListJson(call.writes, OperandJson)},
-          {"writes_all", call.writes_all}};
+  json object = {{"kernel", call.kernel},
+                 {"step", call.step},
+                 {"nodes", call.nodes},
+                 {"within", ListJson(call.within, PlaceJson)},
+                 {"reads", ListJson(call.reads, OperandJson)},
+                 {"writes", ListJson(call.writes, OperandJson)},
+                 {"writes_all", call.writes_all}};
+  if (call.graph > 0) object["size"] = call.graph;
+  return object;
 }
 
 json ArenaJson(const ArenaValue& value) {
@@ -82,6 +84,13 @@ json ArenaJson(const ArenaValue& value) {
           {"bytes", value.bytes},
           {"first", value.first},
           {"last", value.last}};
+}
+
+json SizeJson(const SizeNotes& size) {
+  return {{"graph_before", GraphJson(size.before)},
+          {"graph_after", GraphJson(size.after)},
+          {"passes", ListJson(size.passes, PassJson)},
+          {"arena", ListJson(size.arena, ArenaJson)}};
 }
 
 // ---- reading
@@ -217,6 +226,9 @@ StatusOr<OperandNotes> ReadOperand(const JsonFields& fields) {
 StatusOr<CallNotes> ReadCall(const JsonFields& fields) {
   CallNotes call;
   TCC_ASSIGN_OR_RETURN(call.kernel, IndexOf(fields, "kernel"));
+  if (fields.Has("size")) {
+    TCC_ASSIGN_OR_RETURN(call.graph, IndexOf(fields, "size"));
+  }
   TCC_ASSIGN_OR_RETURN(call.step, fields.Count("step"));
   TCC_ASSIGN_OR_RETURN(call.nodes, NamesOf(fields, "nodes"));
   TCC_ASSIGN_OR_RETURN(call.within, ListOf<BodyPlace>(fields, "within", ReadPlace));
@@ -236,6 +248,15 @@ StatusOr<ArenaValue> ReadArenaValue(const JsonFields& fields) {
   return value;
 }
 
+StatusOr<SizeNotes> ReadSize(const JsonFields& fields) {
+  SizeNotes size;
+  TCC_ASSIGN_OR_RETURN(size.before, GraphOf(fields, "graph_before"));
+  TCC_ASSIGN_OR_RETURN(size.after, GraphOf(fields, "graph_after"));
+  TCC_ASSIGN_OR_RETURN(size.passes, ListOf<PassNotes>(fields, "passes", ReadPass));
+  TCC_ASSIGN_OR_RETURN(size.arena, ListOf<ArenaValue>(fields, "arena", ReadArenaValue));
+  return size;
+}
+
 StatusOr<Notes> ReadDocument(const json& document) {
   JsonFields fields(document);
   TCC_ASSIGN_OR_RETURN(std::string schema, fields.Text("schema"));
@@ -243,25 +264,23 @@ StatusOr<Notes> ReadDocument(const json& document) {
     return InvalidInput("their schema is '{}'; this tcc reads '{}'", schema, kSchema);
   }
   Notes notes;
-  TCC_ASSIGN_OR_RETURN(notes.before, GraphOf(fields, "graph_before"));
-  TCC_ASSIGN_OR_RETURN(notes.after, GraphOf(fields, "graph_after"));
-  TCC_ASSIGN_OR_RETURN(notes.passes, ListOf<PassNotes>(fields, "passes", ReadPass));
+  TCC_ASSIGN_OR_RETURN(static_cast<SizeNotes&>(notes), ReadSize(fields));
   TCC_ASSIGN_OR_RETURN(notes.kernels, ListOf<KernelNotes>(fields, "kernels", ReadKernel));
   TCC_ASSIGN_OR_RETURN(notes.calls, ListOf<CallNotes>(fields, "calls", ReadCall));
-  TCC_ASSIGN_OR_RETURN(notes.arena, ListOf<ArenaValue>(fields, "arena", ReadArenaValue));
+  if (fields.Has("further_sizes")) {
+    TCC_ASSIGN_OR_RETURN(notes.others, ListOf<SizeNotes>(fields, "further_sizes", ReadSize));
+  }
   return notes;
 }
 
 }  // namespace
 
 std::vector<uint8_t> NotesBytes(const Notes& notes) {
-  const json document = {{"schema", kSchema},
-                         {"graph_before", GraphJson(notes.before)},
-                         {"graph_after", GraphJson(notes.after)},
-                         {"passes", ListJson(notes.passes, PassJson)},
-                         {"kernels", ListJson(notes.kernels, KernelJson)},
-                         {"calls", ListJson(notes.calls, CallJson)},
-                         {"arena", ListJson(notes.arena, ArenaJson)}};
+  json document = SizeJson(notes);
+  document["schema"] = kSchema;
+  document["kernels"] = ListJson(notes.kernels, KernelJson);
+  document["calls"] = ListJson(notes.calls, CallJson);
+  if (!notes.others.empty()) document["further_sizes"] = ListJson(notes.others, SizeJson);
   return PackText(document.dump(-1, ' ', false, json::error_handler_t::replace));
 }
 

@@ -99,34 +99,36 @@ PlanBuffers::Placed PlanBuffers::Place() && {
   }
   placed.weights = packed.bytes;
   placed.prepared = std::move(prepared_);
-  PlaceArena(placed);
-  PlaceParts();
-  PlaceSlices();
-  placed.buffers = std::move(buffers_);
-  return placed;
-}
-
-void PlanBuffers::PlaceArena(Placed& placed) {
   // An odd number of iterations leaves the two buffers' contents swapped.
   for (const auto& [current, next] : pairs_) {
     LiveBuffer &a = live_[current], &b = live_[next];
     a.first = b.first = std::min(a.first, b.first);
     a.last = b.last = std::max(a.last, b.last);
   }
+  bodies_.push_back(static_cast<BufferId>(buffers_.size()));
+  for (size_t b = 0; b + 1 < bodies_.size(); ++b) PlaceArena(bodies_[b], bodies_[b + 1], placed);
+  PlaceParts();
+  PlaceSlices();
+  placed.buffers = std::move(buffers_);
+  return placed;
+}
+
+void PlanBuffers::PlaceArena(BufferId begin, BufferId end, Placed& placed) {
   std::vector<BufferId> arena;
   std::vector<LiveBuffer> live;
-  for (BufferId id = 0; id < live_.size(); ++id) {
+  for (BufferId id = begin; id < end; ++id) {
     if (buffers_[id].kind != BufferKind::kArena || whole_of_.contains(id)) continue;
     arena.push_back(id);
     live.push_back(live_[id]);
     placed.activation_bytes += live_[id].bytes;
   }
   MemoryPlan memory = PlanMemory(live);
+  std::vector<Lifetime>& lifetimes = placed.lifetimes.emplace_back();
   for (size_t i = 0; i < arena.size(); ++i) {
     buffers_[arena[i]].offset = memory.offsets[i];
-    placed.lifetimes.push_back({arena[i], memory.offsets[i], live[i]});
+    lifetimes.push_back({arena[i], memory.offsets[i], live[i]});
   }
-  placed.arena_bytes = memory.arena_bytes;
+  placed.arena_bytes.push_back(memory.arena_bytes);
 }
 
 // Places parts in order of creation, since a part may be inside another part.

@@ -36,8 +36,8 @@ class PlanBuffers {
   BufferId AddWeight(const Tensor& tensor);
   // Adds a prepared weight; equal functions of the same constants share one buffer.
   BufferId AddPrepared(const PreparedWeight& weight);
-  // Adds a slice of `whole` that moves by its size with a loop's counter. Where the loop runs
-  // backward, `last` is the counter of the slice at the beginning.
+  // Adds a slice of `whole` that moves by its size with a loop's counter, a variable of the plan.
+  // Where the loop runs backward, `last` is the counter of the slice at the beginning.
   BufferId AddSlice(BufferId whole, uint32_t counter, int64_t bytes, std::optional<int64_t> last);
   // Adds a part of `whole` at a fixed offset; there is one buffer per offset and size.
   BufferId AddPart(BufferId whole, int64_t offset, int64_t bytes);
@@ -58,12 +58,16 @@ class PlanBuffers {
     LiveBuffer live;
   };
 
-  // Assigns every buffer its place and returns buffers, arena size and weights.
+  // Begins another body of the plan, which runs instead of the earlier ones: its buffers may lie
+  // anywhere in the arena.
+  void BeginBody() { bodies_.push_back(static_cast<BufferId>(buffers_.size())); }
+
+  // Assigns every buffer its place and returns buffers, arena sizes and weights.
   struct Placed {
     std::vector<PlanBuffer> buffers;
-    std::vector<Lifetime> lifetimes;  // by buffer
-    int64_t arena_bytes = 0;
-    int64_t activation_bytes = 0;  // of all arena buffers, without reuse
+    std::vector<std::vector<Lifetime>> lifetimes;  // by body, then by buffer
+    std::vector<int64_t> arena_bytes;              // by body
+    int64_t activation_bytes = 0;                  // of all arena buffers, without reuse
     SharedBytes weights;
     std::vector<PreparedWeight> prepared;  // parts of the weights, not computed yet
   };
@@ -84,7 +88,7 @@ class PlanBuffers {
     int64_t offset;
   };
 
-  void PlaceArena(Placed& placed);
+  void PlaceArena(BufferId begin, BufferId end, Placed& placed);
   void PlaceParts();
   void PlaceSlices();
 
@@ -103,6 +107,7 @@ class PlanBuffers {
   std::map<std::pair<std::string, std::vector<const uint8_t*>>, BufferId> known_prepared_;
   std::vector<PreparedWeight> prepared_;
   std::vector<BufferId> prepared_buffers_;
+  std::vector<BufferId> bodies_ = {0};  // the first buffer of each
   int64_t now_ = 0;
 };
 

@@ -8,7 +8,6 @@
 #include "compiler/kernels.h"
 #include "compiler/memory_need.h"
 #include "graph/passes/graph_pipeline.h"
-#include "graph/variants/alias_parts.h"
 #include "runtime/artefact/artefact_device.h"
 
 namespace tcc {
@@ -65,21 +64,21 @@ StatusOr<TunableNetwork> TunableNetworkOf(Graph graph, const CompileOptions& opt
   std::vector<std::string> output_names = OutputNames(graph);
   TCC_RETURN_IF_ERROR(RunGraphPasses(graph, options.target.kind, options.stop));
   TCC_RETURN_IF_ERROR(CheckMemoryNeed(graph, options.target));
-  std::vector<Subgraph> subgraphs = FuseGraph(graph, FusionFor(options.target.kind));
-  AliasedParts parts = AliasParts(graph, subgraphs, options.target.BufferAlignment());
-  TCC_ASSIGN_OR_RETURN(KernelSet set, CollectKernels(graph, subgraphs, parts, options));
+  const FusedGraph fused = Fuse(std::move(graph), options.target);
+  TCC_ASSIGN_OR_RETURN(KernelSet set, CollectKernels({&fused, 1}, options));
   TunableNetwork network;
   AddWorkloads(set, network);
   TakeAllParameters(set);
   TCC_ASSIGN_OR_RETURN(ExecutionPlan plan,
-                       BuildExecutionPlan(graph, subgraphs, set, options.target));
+                       BuildExecutionPlan({&fused, 1}, {}, set, options.target));
   network.skeleton.target = options.target.name;
   network.skeleton.device = ArtefactDevice(options.target.kind);
   network.skeleton.weights = std::move(plan.weights);
   network.skeleton.plan = std::move(plan.plan);
   FindConsumers(network);
-  TCC_ASSIGN_OR_RETURN(network.skeleton.metadata, DescribeModel(graph, output_names, set, {},
-                                                                options.target, options.numeric));
+  TCC_ASSIGN_OR_RETURN(
+      network.skeleton.metadata,
+      DescribeModel({&fused, 1}, {}, output_names, set, {}, options.target, options.numeric));
   return network;
 }
 

@@ -1,6 +1,7 @@
 #include "support/option_values.h"
 
 #include <absl/strings/str_split.h>
+#include <algorithm>
 
 #include <charconv>
 #include <string_view>
@@ -28,6 +29,21 @@ StatusOr<int64_t> ParseSize(const std::string& option, const std::string& text) 
     return UsageError("{}: expected a whole number, got '{}'", option, text);
   }
   return size;
+}
+
+StatusOr<std::map<std::string, int64_t>> ParseExtents(const std::string& option,
+                                                      const std::string& text) {
+  std::map<std::string, int64_t> extents;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    TCC_ASSIGN_OR_RETURN(auto pair, SplitAssignment(option, text.substr(begin, end - begin)));
+    TCC_ASSIGN_OR_RETURN(int64_t extent, ParseSize(option, pair.second));
+    if (!extents.emplace(pair.first, extent).second) {
+      return UsageError("{}: '{}' is given twice in '{}'", option, pair.first, text);
+    }
+    begin = end + 1;
+  }
+  return extents;
 }
 
 StatusOr<std::vector<int64_t>> ParseShape(const std::string& option, const std::string& text) {

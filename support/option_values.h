@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,10 @@ StatusOr<std::pair<std::string, std::string>> SplitAssignment(const std::string&
 
 // Parses "7"; fails for anything but a whole number that fits.
 StatusOr<int64_t> ParseSize(const std::string& option, const std::string& text);
+
+// Parses "B=1,S=16"; fails where a name comes twice.
+StatusOr<std::map<std::string, int64_t>> ParseExtents(const std::string& option,
+                                                      const std::string& text);
 
 // Parses "1x3x224x224".
 StatusOr<std::vector<int64_t>> ParseShape(const std::string& option, const std::string& text);

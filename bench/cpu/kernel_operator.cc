@@ -1,7 +1,6 @@
 #include "bench/cpu/kernel_operator.h"
 
 #include "graph/passes/graph_pipeline.h"
-#include "graph/variants/alias_parts.h"
 #include "support/check.h"
 
 namespace tcc {
@@ -63,9 +62,8 @@ StatusOr<KernelStages> CompilerKernelOf(const BenchKernel& kernel, const Target&
   CompileOptions options{.target = target};
   TCC_ASSIGN_OR_RETURN(Graph graph, GraphOf(OperatorOf(kernel)));
   TCC_RETURN_IF_ERROR(RunGraphPasses(graph, target.kind, options.stop));
-  std::vector<Subgraph> subgraphs = FuseGraph(graph);
-  AliasedParts parts = AliasParts(graph, subgraphs, target.BufferAlignment());
-  TCC_ASSIGN_OR_RETURN(KernelSet set, CollectKernels(graph, subgraphs, parts, options));
+  const FusedGraph fused = Fuse(std::move(graph), target);
+  TCC_ASSIGN_OR_RETURN(KernelSet set, CollectKernels({&fused, 1}, options));
   if (set.kernels.size() != 1 ||
       !HaveSameParameters(set.kernels[0].variants[0], TensorFunction(kernel))) {
     return absl::InternalError(fmt::format(

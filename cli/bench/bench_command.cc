@@ -57,20 +57,21 @@ struct Stream {
 };
 
 // Reads a compiled model, or compiles one without writing a file.
-StatusOr<Artefact> ArtefactToMeasure(const BenchCommand& command) {
+StatusOr<Artefact> ArtefactToMeasure(BenchCommand& command) {
   const std::string& path = command.model.path;
   if (IsArtefact(path)) {
     TCC_RETURN_IF_ERROR(ExpectNone(command.compile));
-    TCC_RETURN_IF_ERROR(ExpectNone(command.model));
-    return ReadArtefact(path);
+    TCC_ASSIGN_OR_RETURN(Artefact artefact, ReadArtefact(path));
+    TCC_RETURN_IF_ERROR(TakeSizes(command.model, artefact.metadata, command.feed));
+    return artefact;
   }
   Stopwatch stopwatch;
   Progress progress(command.progress);
   auto warn = [&](const std::string& message) { progress.Warn(message); };
   TCC_ASSIGN_OR_RETURN(Target target, TargetOf(command.compile));
-  TCC_ASSIGN_OR_RETURN(Graph graph, ImportModel(command.model, warn));
+  TCC_ASSIGN_OR_RETURN(SizedModel model, ImportModelAt(command.model, {}, warn));
   TCC_ASSIGN_OR_RETURN(Artefact artefact,
-                       CompileNow(graph, command.compile, ThreadCount(command.threads),
+                       CompileNow(std::move(model), command.compile, ThreadCount(command.threads),
                                   CodeForDriver(target), progress));
   progress.Tell(fmt::format("compiled for {} in {:.1f} s, {} kernels; no file is written",
                             artefact.target, stopwatch.Seconds(),
@@ -110,7 +111,7 @@ StatusOr<std::vector<Tensor>> AllocateOutputs(const Metadata& metadata,
 }
 
 // Makes the streams, which read the same inputs.
-StatusOr<std::vector<Stream>> MakeStreams(const BenchCommand& command) {
+StatusOr<std::vector<Stream>> MakeStreams(BenchCommand& command) {
   TCC_ASSIGN_OR_RETURN(Artefact artefact, ArtefactToMeasure(command));
   StatusOr<std::vector<Module>> modules = LoadModules(std::move(artefact), command);
   if (!modules.ok()) return Annotate(modules.status(), command.model.path);

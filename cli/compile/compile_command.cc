@@ -26,6 +26,7 @@ namespace fs = std::filesystem;
 
 struct CompileCommand {
   ModelOptions model;
+  std::vector<std::string> sizes;
   TuningOptions tuning;
   std::string target = "native";
   std::string output;
@@ -81,8 +82,8 @@ Status CheckOutput(const std::string& output, const CompileCommand& command) {
 
 // Reads what the database knows of kernels for the target on this machine, after measuring more
 // where there is a budget. A budget without a database measures for this compilation alone.
-Status TakeTunedSchedules(const CompileCommand& command, const Graph& graph, TuneGraphOptions tune,
-                          Progress& progress, CompileOptions& options) {
+Status TakeTunedSchedules(const CompileCommand& command, const SizedModel& model,
+                          TuneGraphOptions tune, Progress& progress, CompileOptions& options) {
   const TuningOptions& tuning = command.tuning;
   if (tuning.database.empty() && !tuning.HasBudget()) return OkStatus();
   std::optional<TemporaryFolder> temporary;
@@ -100,7 +101,8 @@ Status TakeTunedSchedules(const CompileCommand& command, const Graph& graph, Tun
   if (tuning.HasBudget()) {
     tune.compile = options;
     tune.threads = threads;
-    TCC_ASSIGN_OR_RETURN(TuneResult result, RunTuning(graph, tune, tuning, progress, database));
+    TCC_ASSIGN_OR_RETURN(TuneResult result,
+                         RunTuning(model.graphs[0], tune, tuning, progress, database));
     if (result.tasks.empty()) return OkStatus();  // no kernel that could be tuned
     device = result.device;
   }
@@ -126,11 +128,17 @@ Status RunCompile(const CompileCommand& command) {
   tune.compile.target = target;
   TCC_RETURN_IF_ERROR(SetTuning(command.tuning, tune));
   TCC_ASSIGN_OR_RETURN(NumericMode numeric, FindNumericMode(command.numeric));
+  TCC_ASSIGN_OR_RETURN(std::vector<DimSizes> sizes, ParseSizes(command.sizes));
+  if (!sizes.empty() && command.tuning.HasBudget()) {
+    return UsageError(
+        "--at: kernels are measured at one size; expected tcc tune with --dim and --db for each, "
+        "then --db alone");
+  }
   std::string output = OutputOf(command);
   TCC_RETURN_IF_ERROR(CheckOutput(output, command));
   Progress progress(command.progress);
   auto warn = [&](const std::string& message) { progress.Warn(message); };
-  TCC_ASSIGN_OR_RETURN(Graph graph, ImportModel(command.model, warn));
+  TCC_ASSIGN_OR_RETURN(SizedModel model, ImportModelAt(command.model, sizes, warn));
   CompileOptions options{
       .target = target, .threads = ThreadCount(command.threads), .progress = progress.hook()};
   options.numeric = numeric;
@@ -141,8 +149,8 @@ Status RunCompile(const CompileCommand& command) {
   if (!command.schedule.empty()) {
     TCC_ASSIGN_OR_RETURN(options.schedules, ReadSchedules(command.schedule));
   }
-  TCC_RETURN_IF_ERROR(TakeTunedSchedules(command, graph, tune, progress, options));
-  TCC_ASSIGN_OR_RETURN(Artefact artefact, CompileGraph(std::move(graph), options));
+  TCC_RETURN_IF_ERROR(TakeTunedSchedules(command, model, tune, progress, options));
+  TCC_ASSIGN_OR_RETURN(Artefact artefact, CompileModel(std::move(model), options));
   WarnOfStrictKernels(artefact.metadata, progress);
   TellTunedKernels(artefact.metadata, command.tuning, progress);
   progress.Report("writing", 0, 1);
@@ -161,6 +169,7 @@ Status RunCompile(const CompileCommand& command) {
 Action DeclareCompile(CommandLine& line) {
   auto command = std::make_shared<CompileCommand>();
   AddModelOptions(line, command->model);
+  AddSizesOption(line, command->sizes);
   AddTargetOption(line, command->target).ShowDefault();
   CommandOption output = line.AddOption("-o,--output", command->output,
                                         "File to write; without it M.tcc beside the model")

@@ -13,6 +13,7 @@
 #include "graph/passes/edit.h"
 #include "graph/variants/interpret_graph.h"
 #include "runtime/executor/aligned_memory.h"
+#include "runtime/executor/binding.h"
 #include "runtime/executor/executor.h"
 #include "support/random.h"
 #include "support/version.h"
@@ -169,11 +170,15 @@ class LayerChecker {
   LayerChecker(const Module& module, const Graph& graph, const LayerOptions& options)
       : module_(module), plan_(module.artefact().plan), graph_(graph), options_(options) {}
 
-  // Finds the values that the notes name.
-  Status Resolve(const Notes& notes) {
+  // Finds the values that the notes name, for the listed size of that number.
+  Status Resolve(const Notes& notes, size_t size) {
     std::vector<const PlanCall*> planned = CallsIn(plan_.body);
     for (size_t i = 0; i < planned.size(); ++i) {
       Call call{.planned = planned[i], .notes = &notes.calls[i], .reads = {}, .writes = {}};
+      if (call.notes->graph != size) {
+        calls_.push_back(std::move(call));
+        continue;
+      }
       TCC_ASSIGN_OR_RETURN(const Graph* graph, GraphAt(graph_, call.notes->within));
       TCC_ASSIGN_OR_RETURN(call.reads, OperandsOf(call.notes->reads, *graph));
       TCC_ASSIGN_OR_RETURN(call.writes, OperandsOf(call.notes->writes, *graph));
@@ -422,16 +427,26 @@ class LayerChecker {
   std::map<size_t, CheckedCall> checked_;
 };
 
+// Returns which of the listed sizes the inputs have; 0 where none are listed.
+StatusOr<size_t> NumberOfSize(const Metadata& metadata, const std::vector<Tensor>& inputs) {
+  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> size, BindInputs(metadata, inputs));
+  if (metadata.sizes.empty()) return 0;
+  return static_cast<size_t>(std::ranges::find(metadata.sizes, size) - metadata.sizes.begin());
+}
+
 }  // namespace
 
 StatusOr<std::vector<CheckedCall>> CheckLayers(const Module& module, const Graph& graph,
                                                const Notes& notes,
                                                const std::vector<Tensor>& inputs,
                                                const LayerOptions& options) {
-  TCC_RETURN_IF_ERROR(
-      CheckModel(notes.after, DescribeOptimized(graph), PropertyOf(module.metadata(), "compiler")));
+  const Metadata& metadata = module.metadata();
+  TCC_ASSIGN_OR_RETURN(size_t size, NumberOfSize(metadata, inputs));
+  if (size > notes.others.size()) return InvalidInput("notes: they lack size {}", size);
+  TCC_RETURN_IF_ERROR(CheckModel(notes.AtSize(size).after, DescribeOptimized(graph),
+                                 PropertyOf(metadata, "compiler")));
   LayerChecker checker(module, graph, options);
-  TCC_RETURN_IF_ERROR(checker.Resolve(notes));
+  TCC_RETURN_IF_ERROR(checker.Resolve(notes, size));
   TCC_RETURN_IF_ERROR(checker.RunReference(inputs));
   TCC_RETURN_IF_ERROR(checker.RunArtefact(inputs));
   TCC_RETURN_IF_ERROR(checker.RunAlone(inputs));

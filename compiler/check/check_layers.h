@@ -34,7 +34,7 @@ struct CheckedCall {
 
 // Runs an artefact and compares what each call writes with the interpreter's values. A loop counts
 // by its last iteration. Returns the calls that ran, in the order of the notes; `graph` is the
-// model after the passes, `notes` are the artefact's.
+// model after the passes, at the size of the inputs; `notes` are the artefact's.
 //
 // Only its own error makes a kernel wrong. Allowed are `tolerance`, whose atol counts in units of
 // the value's root mean square where that is above 1 since a sum errs by its terms, the last bit of

@@ -34,6 +34,8 @@ struct ImportOptions {
   // Tells what computed conditions, positions and extents are (PartialEvaluator in compiler/).
   // Without it only constants are known.
   ValueFactsFunction facts_of = {};
+  // Receives each dimension of an input that `dims` gives: the input, the axis, and its key there.
+  std::function<void(const std::string& input, size_t axis, const std::string& dim)> given_dim = {};
   // Receives a line per oddity of the model that the import resolved.
   std::function<void(const std::string& message)> warn = {};
 };

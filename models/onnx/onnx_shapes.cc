@@ -94,6 +94,7 @@ Status ModelShapes::BindGiven(const onnxpb::ValueInfo& input, const std::vector<
 // is unambiguous.
 Status ModelShapes::BindDims(const std::vector<const onnxpb::ValueInfo*>& inputs) {
   std::map<std::string, std::set<std::string>> called;
+  std::map<std::string, std::string> call_of;
   for (const onnxpb::ValueInfo* input : inputs) {
     const onnxpb::Shape* declared = DeclaredShape(*input);
     for (int axis = 0; declared != nullptr && axis < declared->dim_size(); ++axis) {
@@ -118,8 +119,28 @@ Status ModelShapes::BindDims(const std::vector<const onnxpb::ValueInfo*>& inputs
                                    : fmt::format("there are {}", fmt::join(dims_, ", "))),
           Option::kDims);
     }
+    if (by_call) call_of.emplace(*meant->second.begin(), name);
   }
+  TellGiven(inputs, call_of);
   return OkStatus();
+}
+
+// Tells of each dimension that the options give. `call_of` has the options' keys for dimensions
+// that they call by identifier.
+void ModelShapes::TellGiven(const std::vector<const onnxpb::ValueInfo*>& inputs,
+                            const std::map<std::string, std::string>& call_of) const {
+  if (!options_.given_dim) return;
+  for (const onnxpb::ValueInfo* input : inputs) {
+    const onnxpb::Shape* declared = DeclaredShape(*input);
+    for (int axis = 0; declared != nullptr && axis < declared->dim_size(); ++axis) {
+      if (IsFixed(declared->dim(axis))) continue;
+      std::string name = DimName(*input, axis);
+      if (auto call = call_of.find(name); call != call_of.end()) name = call->second;
+      if (options_.dims.contains(name)) {
+        options_.given_dim(input->name(), static_cast<size_t>(axis), name);
+      }
+    }
+  }
 }
 
 std::optional<Expr> ModelShapes::Known(const std::string& dim) const {

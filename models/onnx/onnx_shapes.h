@@ -39,6 +39,8 @@ class ModelShapes {
 
  private:
   Status BindDims(const std::vector<const onnxpb::ValueInfo*>& inputs);
+  void TellGiven(const std::vector<const onnxpb::ValueInfo*>& inputs,
+                 const std::map<std::string, std::string>& call_of) const;
   Status BindGiven(const onnxpb::ValueInfo& input, const std::vector<int64_t>& shape);
   Status Bind(const std::string& dim, int64_t value);
   Status ReadDeclared(const onnxpb::ValueInfo& input);

@@ -19,6 +19,7 @@ from ._progress import ProgressOption, listening
 
 def compile(model: Model, *, target: str | None = None, dims: Mapping[str, int] | None = None,
             shapes: Mapping[str, Sequence[int]] | None = None,
+            at: Sequence[Mapping[str, int]] | None = None,
             bind: Mapping[str, Any] | None = None,
             external_data_dir: str | os.PathLike[str] | None = None,
             allow_symlinks: bool = False, numeric: str | None = None, winograd: bool = True,
@@ -34,16 +35,17 @@ def compile(model: Model, *, target: str | None = None, dims: Mapping[str, int] 
     """Compiles a model: a path, the bytes of an ONNX file or an onnx.ModelProto.
 
     The keywords are the options of `tcc compile`: `dims={"N": 1}` and `shapes={"x": (1, 3, 224,
-    224)}` give free dimensions a size, `bind={"k": array}` makes inputs constants, `database` has
-    measurements, `seconds` or `trials` measure more of them first. `threads` compile, and run the
-    module on a CPU; 0: one per usable CPU.
+    224)}` give free dimensions a size, `at=[{"N": 1}, {"N": 4}]` lists several, each of which a
+    run may have, `bind={"k": array}` makes inputs constants, `database` has measurements, `seconds`
+    or `trials` measure more of them first. `threads` compile, and run the module on a CPU; 0: one
+    per usable CPU.
 
     Without `output`, the file to write, the artefact goes into a cache, from which a second call
     with the same arguments loads it; `cache=False` does without. `progress` is True, or a callable
     that gets each Progress. The module is loaded when it is first run or looked into.
     """
     options = checked({
-        "target": target, "dims": dims, "shapes": shapes, "bind": bind,
+        "target": target, "dims": dims, "shapes": shapes, "at": at, "bind": bind,
         "external_data_dir": external_data_dir, "allow_symlinks": allow_symlinks,
         "numeric": numeric, "winograd": winograd, "notes": notes, "schedule": schedule,
         "database": database,

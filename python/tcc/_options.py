@@ -97,6 +97,19 @@ def _mapping(value: Any) -> Mapping[str, Any] | None:
         else None
 
 
+def _sizes(value: Any) -> list[Mapping[str, int]] | None:
+    if isinstance(value, (Mapping, str, bytes)) or not isinstance(value, Iterable):
+        return None
+    sizes = []
+    for size in value:
+        named = _mapping(size)
+        extents = None if named is None else _shape(named.values())
+        if not named or extents is None:
+            return None
+        sizes.append(dict(zip(named, extents)))
+    return sizes
+
+
 NAMED = Form("a dictionary whose keys are names", _mapping)
 PATH = Form("a path", _path)
 TRUTH = Form("True or False", _truth)
@@ -108,6 +121,7 @@ COMPILING: dict[str, Form] = {
     "target": _TEXT,
     "dims": _COUNT._replace(has_names=True),
     "shapes": Form("whole numbers of at least 0, one for each axis", _shape, has_names=True),
+    "at": Form("a list of dictionaries of whole numbers by the dimensions' names", _sizes),
     "bind": Form("an array or a path", lambda value: value, has_names=True),
     "external_data_dir": PATH,
     "allow_symlinks": TRUTH,

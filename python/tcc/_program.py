@@ -173,7 +173,9 @@ def words_of(options: Mapping[str, Any]) -> list[str]:
         name = names.get(keyword, keyword.replace("_", "-"))
         if value is None or value is False and name != "no-winograd":
             continue
-        if isinstance(value, Mapping):
+        if name == "at":
+            words += [f"--at={_size_text(size)}" for size in value]
+        elif isinstance(value, Mapping):
             words += [f"--{name}={key}={_item_text(item)}" for key, item in value.items()]
         elif isinstance(value, bool):
             if value != name.startswith("no-"):
@@ -187,6 +189,10 @@ def _item_text(item: Any) -> str:
     if isinstance(item, (list, tuple)):
         return "x".join(str(extent) for extent in item)
     return os.fspath(item) if hasattr(item, "__fspath__") else str(item)
+
+
+def _size_text(size: Mapping[str, int]) -> str:
+    return ",".join(f"{name}={extent}" for name, extent in size.items())
 
 
 def keyword_of(option: str) -> str:

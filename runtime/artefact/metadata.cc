@@ -93,6 +93,25 @@ Status CheckShapeVariables(const Metadata& metadata) {
   return OkStatus();
 }
 
+Status CheckSizes(const Metadata& metadata) {
+  const std::vector<ShapeVariable>& variables = metadata.shape_variables;
+  std::set<std::vector<int64_t>> seen;
+  for (const std::vector<int64_t>& size : metadata.sizes) {
+    if (size.empty() || size.size() != variables.size()) {
+      return InvalidInput("metadata: a size has {} dimensions; there are {}", size.size(),
+                          variables.size());
+    }
+    for (size_t i = 0; i < size.size(); ++i) {
+      if (size[i] >= variables[i].low && size[i] <= variables[i].high) continue;
+      return InvalidInput("metadata: size {} is outside [{}, {}] of '{}'", SizeText(metadata, size),
+                          variables[i].low, variables[i].high, variables[i].name);
+    }
+    if (seen.insert(size).second) continue;
+    return InvalidInput("metadata has size {} twice", SizeText(metadata, size));
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 std::vector<std::string> Metadata::ShapeVariableNames() const {
@@ -128,6 +147,22 @@ std::string TypeText(const TensorInfo& info, const Metadata& metadata) {
   return fmt::format("{}[{}]", ToString(info.dtype), fmt::join(dims, "x"));
 }
 
+std::string SizeText(const Metadata& metadata, std::span<const int64_t> size) {
+  std::vector<std::string> dims;
+  for (size_t i = 0; i < size.size(); ++i) {
+    dims.push_back(fmt::format("{}={}", metadata.shape_variables[i].name, size[i]));
+  }
+  return fmt::format("{}", fmt::join(dims, ","));
+}
+
+std::string SizesText(const Metadata& metadata) {
+  std::vector<std::string> sizes;
+  for (const std::vector<int64_t>& size : metadata.sizes) {
+    sizes.push_back(SizeText(metadata, size));
+  }
+  return fmt::format("{}", fmt::join(sizes, "; "));
+}
+
 Status VerifyMetadata(const Metadata& metadata) {
   TCC_RETURN_IF_ERROR(CheckTexts(metadata));
   TCC_RETURN_IF_ERROR(CheckNamesDiffer(metadata.inputs, "input"));
@@ -150,7 +185,8 @@ Status VerifyMetadata(const Metadata& metadata) {
                           range.high);
     }
   }
-  return CheckShapeVariables(metadata);
+  TCC_RETURN_IF_ERROR(CheckShapeVariables(metadata));
+  return CheckSizes(metadata);
 }
 
 }  // namespace tcc

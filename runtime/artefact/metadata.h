@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -53,6 +54,9 @@ struct KernelInfo {
 struct Metadata {
   std::string model;
   std::vector<ShapeVariable> shape_variables;
+  // The sizes that the model was compiled for, each the values of the shape variables in their
+  // order. Empty: all sizes within their ranges.
+  std::vector<std::vector<int64_t>> sizes;
   std::vector<TensorInfo> inputs;
   std::vector<TensorInfo> outputs;
   std::vector<KernelInfo> kernels;
@@ -74,8 +78,13 @@ std::string_view PropertyOf(const Metadata& metadata, std::string_view key);
 // Returns "f32[Nx3x224x224]".
 std::string TypeText(const TensorInfo& info, const Metadata& metadata);
 
+// Returns "B=1,S=16": the values of the shape variables.
+std::string SizeText(const Metadata& metadata, std::span<const int64_t> size);
+// Returns the listed sizes: "B=1,S=16; B=4,S=128".
+std::string SizesText(const Metadata& metadata);
+
 // Checks that names are present and distinct, dimensions are well formed and not negative, an input
-// binds every shape variable, and low <= high.
+// binds every shape variable, low <= high, and each listed size is within these ranges.
 Status VerifyMetadata(const Metadata& metadata);
 
 std::vector<uint8_t> MetadataBytes(const Metadata& metadata);

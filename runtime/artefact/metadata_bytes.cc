@@ -1,5 +1,6 @@
 #include "runtime/artefact/metadata.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace tcc {
@@ -87,6 +88,15 @@ std::vector<Item> ReadList(ByteReader& reader, size_t item_bytes, Item (*read)(B
   return items;
 }
 
+void ReadSizes(ByteReader& reader, Metadata& metadata) {
+  const size_t variables = metadata.shape_variables.size();
+  metadata.sizes.resize(reader.Count(std::max<size_t>(8 * variables, 1)));
+  if (metadata.sizes.empty()) reader.Fail(InvalidInput("metadata has an empty list of sizes"));
+  for (std::vector<int64_t>& size : metadata.sizes) {
+    for (size_t i = 0; i < variables; ++i) size.push_back(reader.I64());
+  }
+}
+
 }  // namespace
 
 std::vector<uint8_t> MetadataBytes(const Metadata& metadata) {
@@ -127,6 +137,12 @@ std::vector<uint8_t> MetadataBytes(const Metadata& metadata) {
     writer.Text(key);
     writer.Text(value);
   }
+  // Most models have no list, and their bytes end here.
+  if (metadata.sizes.empty()) return writer.Take();
+  writer.Count(metadata.sizes.size());
+  for (const std::vector<int64_t>& size : metadata.sizes) {
+    for (int64_t value : size) writer.I64(value);
+  }
   return writer.Take();
 }
 
@@ -144,6 +160,7 @@ StatusOr<Metadata> ParseMetadata(std::span<const uint8_t> bytes) {
     std::string key = reader.Text();
     metadata.properties.emplace_back(std::move(key), reader.Text());
   }
+  if (reader.ok() && reader.position() < bytes.size()) ReadSizes(reader, metadata);
   TCC_RETURN_IF_ERROR(reader.Finish());
   return metadata;
 }

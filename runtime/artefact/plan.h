@@ -138,7 +138,9 @@ std::string ToString(const Plan& plan, std::span<const std::string> kernel_names
 // VerifyMetadata to have agreed.
 Status VerifyPlan(const Plan& plan, const Metadata& metadata, int64_t weights_bytes);
 
-// Checks that offset and bytes are not negative and offset + bytes <= limit.
+// Returns whether offset and bytes are not negative and offset + bytes <= limit.
+bool IsWithin(int64_t offset, int64_t bytes, int64_t limit);
+// Checks the same.
 Status CheckExtent(int64_t offset, int64_t bytes, int64_t limit);
 
 }  // namespace tcc

@@ -246,9 +246,13 @@ class PlanVerifier {
 
 }  // namespace
 
-Status CheckExtent(int64_t offset, int64_t bytes, int64_t limit) {
+bool IsWithin(int64_t offset, int64_t bytes, int64_t limit) {
   // Written without offset + bytes, which may overflow.
-  if (offset >= 0 && bytes >= 0 && bytes <= limit && offset <= limit - bytes) return OkStatus();
+  return offset >= 0 && bytes >= 0 && bytes <= limit && offset <= limit - bytes;
+}
+
+Status CheckExtent(int64_t offset, int64_t bytes, int64_t limit) {
+  if (IsWithin(offset, bytes, limit)) return OkStatus();
   return InvalidInput("{} bytes at {} do not lie within {} bytes", bytes, offset, limit);
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 namespace tcc {
 namespace {
@@ -21,15 +22,36 @@ Status CheckBytes(const std::string& name, const Tensor& tensor) {
                       tensor.bytes.size());
 }
 
-Status BindDimension(const ShapeVariable& variable, const std::string& input, int64_t size,
-                     int64_t& value) {
+// Returns whether some run may have this value of a shape variable.
+bool Takes(const Metadata& metadata, size_t variable, int64_t value) {
+  const ShapeVariable& range = metadata.shape_variables[variable];
+  if (metadata.sizes.empty()) return value >= range.low && value <= range.high;
+  return std::ranges::any_of(metadata.sizes,
+                             [&](const auto& size) { return size[variable] == value; });
+}
+
+// Returns "1 to 8", or the values in the listed sizes: "1, 4 or 8".
+std::string ValuesText(const Metadata& metadata, size_t variable) {
+  const ShapeVariable& range = metadata.shape_variables[variable];
+  if (metadata.sizes.empty()) return fmt::format("{} to {}", range.low, range.high);
+  std::set<int64_t> values;
+  for (const std::vector<int64_t>& size : metadata.sizes) values.insert(size[variable]);
+  const int64_t last = *values.rbegin();
+  values.erase(last);
+  return values.empty() ? fmt::format("{}", last)
+                        : fmt::format("{} or {}", fmt::join(values, ", "), last);
+}
+
+Status BindDimension(const Metadata& metadata, size_t number, const std::string& input,
+                     int64_t size, int64_t& value) {
+  const ShapeVariable& variable = metadata.shape_variables[number];
   if (value != kUnbound && value != size) {
     return InvalidInput("input '{}': dimension {} is {}, but another input has {}", input,
                         variable.name, size, value);
   }
-  if (size < variable.low || size > variable.high) {
-    return InvalidInput("input '{}': dimension {} is {}; expected {} to {}", input, variable.name,
-                        size, variable.low, variable.high);
+  if (!Takes(metadata, number, size)) {
+    return InvalidInput("input '{}': dimension {} is {}; expected {}", input, variable.name, size,
+                        ValuesText(metadata, number));
   }
   value = size;
   return OkStatus();
@@ -48,8 +70,8 @@ Status BindInput(const TensorInfo& info, const Metadata& metadata, const Tensor&
     }
     if (dim.code.size() != 1) continue;  // is compared when all variables are bound
     auto variable = static_cast<size_t>(dim.code[0].value);
-    TCC_RETURN_IF_ERROR(BindDimension(metadata.shape_variables[variable], info.name,
-                                      tensor.shape[axis], variables[variable]));
+    TCC_RETURN_IF_ERROR(
+        BindDimension(metadata, variable, info.name, tensor.shape[axis], variables[variable]));
   }
   return CheckBytes(info.name, tensor);
 }
@@ -89,6 +111,11 @@ StatusOr<std::vector<int64_t>> BindInputs(const Metadata& metadata,
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
     TCC_RETURN_IF_ERROR(CheckFormulas(metadata.inputs[i], metadata, inputs[i], variables));
+  }
+  if (!metadata.sizes.empty() &&
+      std::ranges::find(metadata.sizes, variables) == metadata.sizes.end()) {
+    return InvalidInput("the inputs have {}; the model was compiled for {}",
+                        SizeText(metadata, variables), SizesText(metadata));
   }
   return variables;
 }

@@ -151,7 +151,7 @@ Status Executor::RunOnHost(Bound& bound) {
     copy(bound.inputs[i].bytes, bound.memory.inputs[i].data);
   }
   TCC_ASSIGN_OR_RETURN(bound.memory.arena, FitArena(bound.sizes->arena_bytes));
-  TCC_RETURN_IF_ERROR(frame_.Begin(bound.memory, *bound.sizes));
+  frame_.Begin(bound.memory, *bound.sizes);
   TCC_RETURN_IF_ERROR(RunBody(module_.artefact().plan.body));
   for (size_t i = 0; i < bound.outputs.size(); ++i) {
     const BufferPlace& place = bound.memory.outputs[i];
@@ -220,13 +220,13 @@ Status Executor::EnqueueWork(const FrameMemory& memory, const RunSizes& sizes) {
   const bool again = may_record_ && !hook_ && IsStraight(body) && work == last_;
   if (again) {
     return queue_->DoRecorded([&] {
-      TCC_RETURN_IF_ERROR(frame_.Begin(memory, sizes));
+      frame_.Begin(memory, sizes);
       return RunBody(body);
     });
   }
   queue_->Forget();
   last_ = {};
-  TCC_RETURN_IF_ERROR(frame_.Begin(memory, sizes));
+  frame_.Begin(memory, sizes);
   TCC_RETURN_IF_ERROR(ReserveWorkspace(body));
   TCC_RETURN_IF_ERROR(RunBody(body));
   last_ = std::move(work);

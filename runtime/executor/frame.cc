@@ -31,35 +31,35 @@ Frame::Frame(const Plan& plan)
       places_(plan.buffers.size()),
       stands_for_(plan.buffers.size()) {}
 
-Status Frame::Begin(const FrameMemory& memory, const RunSizes& sizes) {
+void Frame::Begin(const FrameMemory& memory, const RunSizes& sizes) {
   memory_ = memory;
   std::ranges::copy(sizes.variables, variables_.begin());
   std::iota(stands_for_.begin(), stands_for_.end(), BufferId{0});
   for (BufferId buffer = 0; buffer < places_.size(); ++buffer) {
+    places_[buffer].reset();
     if (moves_[buffer]) continue;
-    TCC_ASSIGN_OR_RETURN(places_[buffer], Place(buffer, sizes.extents[buffer]));
+    const BufferPlace& memory = MemoryOf(plan_->buffers[buffer], memory_);
+    const auto [offset, bytes] = sizes.extents[buffer];
+    if (IsWithin(offset, bytes, memory.bytes)) {
+      places_[buffer] = BufferPlace{memory.data + offset, bytes};
+    }
   }
-  return OkStatus();
-}
-
-StatusOr<BufferPlace> Frame::Place(BufferId id, const RunSizes::Extent& extent) const {
-  const BufferPlace& memory = MemoryOf(plan_->buffers[id], memory_);
-  Status status = CheckExtent(extent.offset, extent.bytes, memory.bytes);
-  if (!status.ok()) return Annotate(status, fmt::format("plan: buffer {}", id));
-  return BufferPlace{memory.data + extent.offset, extent.bytes};
 }
 
 StatusOr<BufferPlace> Frame::PlaceNow(BufferId id) const {
   RunSizes::Extent extent;
   TCC_ASSIGN_OR_RETURN(extent.offset, Evaluate(plan_->buffers[id].offset, variables_));
   TCC_ASSIGN_OR_RETURN(extent.bytes, Evaluate(plan_->buffers[id].bytes, variables_));
-  return Place(id, extent);
+  const BufferPlace& memory = MemoryOf(plan_->buffers[id], memory_);
+  Status status = CheckExtent(extent.offset, extent.bytes, memory.bytes);
+  if (!status.ok()) return Annotate(status, fmt::format("plan: buffer {}", id));
+  return BufferPlace{memory.data + extent.offset, extent.bytes};
 }
 
 StatusOr<BufferPlace> Frame::Find(BufferId buffer) const {
   BufferId id = stands_for_[buffer];
-  if (moves_[id]) return PlaceNow(id);
-  return places_[id];
+  if (places_[id]) return *places_[id];
+  return PlaceNow(id);
 }
 
 void Frame::Swap(BufferId first, BufferId second) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -31,10 +32,11 @@ class Frame {
   explicit Frame(const Plan& plan);
 
   // Begins a run: undoes all swaps and places every buffer whose place depends on no loop counter.
-  // `sizes` are the plan's. Fails if a buffer does not lie within its memory.
-  Status Begin(const FrameMemory& memory, const RunSizes& sizes);
+  // `sizes` are the plan's.
+  void Begin(const FrameMemory& memory, const RunSizes& sizes);
 
-  // Returns the current place of the buffer, or of the one that swaps have put in its stead.
+  // Returns the current place of the buffer, or of the one that swaps have put in its stead. Fails
+  // if it does not lie within its memory: buffers of a switch's other bodies need not.
   StatusOr<BufferPlace> Find(BufferId buffer) const;
   void Swap(BufferId first, BufferId second);
 
@@ -43,14 +45,14 @@ class Frame {
   std::span<const int64_t> variables() const { return variables_; }
 
  private:
-  StatusOr<BufferPlace> Place(BufferId buffer, const RunSizes::Extent& extent) const;
   StatusOr<BufferPlace> PlaceNow(BufferId buffer) const;
 
   const Plan* plan_;
   FrameMemory memory_;
   std::vector<int64_t> variables_;
-  std::vector<bool> moves_;           // by buffer: whether its place depends on a loop counter
-  std::vector<BufferPlace> places_;   // by buffer: the places that do not
+  std::vector<bool> moves_;  // by buffer: whether its place depends on a loop counter
+  // By buffer: the places that do not. One that is not within its memory is looked up when used.
+  std::vector<std::optional<BufferPlace>> places_;
   std::vector<BufferId> stands_for_;  // by buffer: the one whose place it has after swaps
 };
 

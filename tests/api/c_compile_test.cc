@@ -139,6 +139,8 @@ TEST_CASE("options of compiling reach the compiler from C", "[api]") {
         Compiled(FreeAddModel(), {.dims = {{"N", 2}, {"M", 2}}}).Bytes());
   CHECK(CompiledInC(FreeAddModel(), {{"shape", "x=2x3"}, {"shape", "b=2x3"}}) ==
         Compiled(FreeAddModel(), {.shapes = {{"x", {2, 3}}, {"b", {2, 3}}}}).Bytes());
+  CHECK(CompiledInC(FreeAddModel(), {{"at", "N=2,M=2"}, {"at", "N=5,M=5"}}) ==
+        Compiled(FreeAddModel(), {.at = {{{"N", 2}, {"M", 2}}, {{"N", 5}, {"M", 5}}}}).Bytes());
   CHECK(CompiledInC(AddModel(), {{"target", "reference"}, {"threads", "1"}}) ==
         Compiled(AddModel(), {.target = "reference"}).Bytes());
   CHECK(CompiledInC(SmallNetwork("dqn"), {{"notes", "none"}}) ==
@@ -223,6 +225,7 @@ TEST_CASE("messages in C name options by their keys", "[api]") {
   };
   refused(FreeAddModel(), {}, TCC_UNSUPPORTED, "(option dim, option shape)");
   refused(AddModel(), {{"dim", "K=1"}}, TCC_USAGE, "no dimension is named 'K'");
+  refused(FreeAddModel(), {{"at", "K=1"}}, TCC_USAGE, "no dimension is named 'K'; there are M, N");
   refused(AddModel(), {{"target", "vax"}}, TCC_USAGE, "'vax'");
   refused(AddModel(), {{"numeric", "fp3"}}, TCC_USAGE, "'fp3'");
   refused({1, 2, 3}, {}, TCC_BAD_INPUT, "");

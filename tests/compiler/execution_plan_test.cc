@@ -1,5 +1,6 @@
 #include "compiler/execution_plan.h"
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <map>
 
@@ -17,13 +18,13 @@ struct Planned {
 
 Planned PlanOf(Graph graph) {
   REQUIRE(RunGraphPasses(graph).ok());
-  std::vector<Subgraph> subgraphs = FuseGraph(graph);
+  const std::array fused = {FusedGraph{graph, FuseGraph(graph), {}}};
   CompileOptions options;
   options.target = *FindTarget("reference");
-  StatusOr<KernelSet> kernels = MakeKernels(graph, subgraphs, {}, options);
+  StatusOr<KernelSet> kernels = MakeKernels(fused, options);
   INFO(kernels.status());
   REQUIRE(kernels.ok());
-  StatusOr<ExecutionPlan> plan = BuildExecutionPlan(graph, subgraphs, *kernels, options.target);
+  StatusOr<ExecutionPlan> plan = BuildExecutionPlan(fused, {}, *kernels, options.target);
   INFO(plan.status());
   REQUIRE(plan.ok());
   return {std::move(graph), std::move(*kernels), std::move(*plan)};

@@ -1,6 +1,7 @@
 // Pools whose input is padded, or whose windows are reduced dimension by dimension: every sketch of
 // every variant, as machine code, against windows written out.
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
@@ -140,7 +141,8 @@ void CheckSketches(const PoolCase& c, const Target& target) {
   REQUIRE(RunGraphPasses(passed).ok());
   CompileOptions options;
   options.target = target;
-  KernelSet kernels = MakeKernels(passed, FuseGraph(passed), {}, options).value();
+  KernelSet kernels =
+      MakeKernels(std::array{FusedGraph{passed, FuseGraph(passed), {}}}, options).value();
   REQUIRE(kernels.kernels.size() == 1);
   const KernelStages& kernel = kernels.kernels[0];
   CHECK(kernel.variants.size() == c.variants);
@@ -181,7 +183,8 @@ TEST_CASE("a large window is reduced in one dimension after the other on a CPU",
   REQUIRE(RunGraphPasses(passed).ok());
   CompileOptions options;
   options.target = *FindTarget("native");
-  KernelSet kernels = MakeKernels(passed, FuseGraph(passed), {}, options).value();
+  KernelSet kernels =
+      MakeKernels(std::array{FusedGraph{passed, FuseGraph(passed), {}}}, options).value();
   const KernelStages& kernel = kernels.kernels[0];
   std::string text = Print(kernel.variants[kernel.schedule.variant]);
   INFO(text);

@@ -1,6 +1,7 @@
 // Implicit GEMM and split reductions: variants of a task against its direct function, by the
 // interpreter and as machine code.
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -112,7 +113,8 @@ Tensor Compiled(const Graph& graph, size_t variants, size_t variant, const Ints&
   options.target = *FindTarget("native");
   Graph passed = graph;
   REQUIRE(RunGraphPasses(passed).ok());
-  KernelSet kernels = MakeKernels(passed, FuseGraph(passed), {}, options).value();
+  KernelSet kernels =
+      MakeKernels(std::array{FusedGraph{passed, FuseGraph(passed), {}}}, options).value();
   CompileOptions compile;
   compile.target = options.target;
   compile.verify = true;

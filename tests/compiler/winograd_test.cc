@@ -2,6 +2,7 @@
 #include "graph/variants/variants.h"
 
 #include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -284,15 +285,15 @@ Compiled CompileVariant(const Graph& graph, size_t variant) {
   options.target = *FindTarget("native");
   options.verify = true;
   Graph passed = Passed(graph);
-  std::vector<Subgraph> subgraphs = FuseGraph(passed);
-  KernelSet kernels = MakeKernels(passed, subgraphs, {}, options).value();
+  const std::array fused = {FusedGraph{passed, FuseGraph(passed), {}}};
+  KernelSet kernels = MakeKernels(fused, options).value();
   for (const KernelStages& kernel : kernels.kernels) {
     if (kernel.variants.size() < 2) continue;
     Sketch sketch = FirstSketch(kernel.variants[variant], options.target);
     options.schedules[kernel.symbol] = {std::move(sketch.trace), std::move(sketch.start), variant};
   }
   REQUIRE(options.schedules.size() == 1);
-  StatusOr<KernelSet> again = MakeKernels(passed, subgraphs, {}, options);
+  StatusOr<KernelSet> again = MakeKernels(fused, options);
   INFO(again.status());
   REQUIRE(again.ok());
   Compiled result;
@@ -323,14 +324,14 @@ TEST_CASE("a schedule for a variant that is not there is refused", "[compiler][w
   Graph graph = Passed(Convolution({1, 8, 8, 3, 4, 1}));
   CompileOptions options;
   options.target = *FindTarget("native");
-  std::vector<Subgraph> subgraphs = FuseGraph(graph);
-  KernelSet kernels = MakeKernels(graph, subgraphs, {}, options).value();
+  const std::array fused = {FusedGraph{graph, FuseGraph(graph), {}}};
+  KernelSet kernels = MakeKernels(fused, options).value();
   std::string symbol;
   for (const KernelStages& kernel : kernels.kernels) {
     if (kernel.variants.size() > 1) symbol = kernel.symbol;
   }
   options.schedules[symbol] = ParseSchedule("variant 4\n").value();
-  CHECK(Message(MakeKernels(graph, subgraphs, {}, options).status()) ==
+  CHECK(Message(MakeKernels(fused, options).status()) ==
         "kernel '" + symbol + "': the schedule is for variant 4; there are 4");
   CHECK(Message(ParseSchedule("variant one\n").status()) ==
         "line 1: 'variant one'; expected 'variant NUMBER'");
@@ -361,7 +362,7 @@ Untuned UntunedOf(const Shape& shape, bool winograd = true) {
   CompileOptions options;
   options.target = *FindTarget("x86-64-v3");
   options.winograd = winograd;
-  KernelSet set = MakeKernels(graph, FuseGraph(graph), {}, options).value();
+  KernelSet set = MakeKernels(std::array{FusedGraph{graph, FuseGraph(graph), {}}}, options).value();
   for (const KernelStages& kernel : set.kernels) {
     if (kernel.flops == 0) continue;
     return {kernel.schedule.variant, kernel.variants.size(), kernel.sketch, Print(kernel.schedule)};

@@ -42,6 +42,15 @@ class Compiling(PackageTest):
         for module in (by_name, by_shape):
             np.testing.assert_array_equal(module(X), X @ WEIGHTS)
 
+    def test_several_sizes_are_listed_and_a_run_takes_one_of_them(self):
+        module = tcc.compile(open_model(), at=[{"rows": 3}, {"rows": 1}])
+        np.testing.assert_array_equal(module(X), X @ WEIGHTS)
+        np.testing.assert_array_equal(module(X[:1]), X[:1] @ WEIGHTS)
+        with self.assertRaisesRegex(tcc.BadInputError, "rows is 2; expected 1 or 3"):
+            module(X[:2])
+        with self.assertRaisesRegex(tcc.UsageError, "no dimension is named 'K'; there are rows"):
+            tcc.compile(open_model(), at=[{"K": 3}])
+
     def test_an_input_is_bound_to_an_array_or_a_file(self):
         two = model([helper.make_node("MatMul", ["x", "w"], ["y"])],
                     [value("x", [3, 4]), value("w", [4, 5])], [value("y", [3, 5])])

@@ -250,6 +250,34 @@ TEST_CASE("metadata that contradicts itself is refused", "[runtime][artefact]") 
         }) == "metadata: no input has dimension 'N'");
   CHECK(refusal([](Metadata& m) { m.kernels[0].shape_args = {{1, 8}, {3, 2}}; }) ==
         "metadata: kernel 'add' takes a size in [3, 2]");
+  auto at = [&](std::vector<std::vector<int64_t>> sizes) {
+    return refusal([&](Metadata& m) {
+      dynamic(m);
+      m.sizes = std::move(sizes);
+    });
+  };
+  CHECK(at({{8}, {1}}).empty());
+  CHECK(at({{1}, {9}}) == "metadata: size N=9 is outside [1, 8] of 'N'");
+  CHECK(at({{1}, {2}, {1}}) == "metadata has size N=1 twice");
+  CHECK(at({{1, 2}}) == "metadata: a size has 2 dimensions; there are 1");
+  CHECK(refusal([](Metadata& m) { m.sizes = {{}}; }) ==
+        "metadata: a size has 0 dimensions; there are 0");
+}
+
+TEST_CASE("listed sizes survive encoding, and cost no byte where there are none",
+          "[runtime][artefact]") {
+  Metadata metadata = SampleArtefact().metadata;
+  const size_t bytes = MetadataBytes(metadata).size();
+  metadata.shape_variables = {{"B", 1, 8}, {"S", 1, 128}};
+  metadata.sizes = {{1, 128}, {8, 1}};
+  std::vector<uint8_t> with = MetadataBytes(metadata);
+  StatusOr<Metadata> back = ParseMetadata(with);
+  REQUIRE(back.ok());
+  CHECK(back->sizes == metadata.sizes);
+  CHECK(SizesText(*back) == "B=1,S=128; B=8,S=1");
+  CHECK(with.size() == bytes + 2 * (4 + 1 + 16) + 4 + 2 * 2 * 8);
+  with.pop_back();
+  CHECK_FALSE(ParseMetadata(with).ok());
 }
 
 TEST_CASE("the ranges of a kernel's sizes survive encoding", "[runtime][artefact]") {

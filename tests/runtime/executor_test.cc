@@ -183,6 +183,15 @@ TEST_CASE("extents that depend on a dimension are checked when it is known",
         "plan: buffer 1: 72 bytes at 0 do not lie within 64 bytes");
 }
 
+TEST_CASE("a model for listed sizes refuses others by what it takes", "[runtime][executor]") {
+  Artefact artefact = RowSumsArtefact();
+  artefact.metadata.sizes = {{2}, {5}, {8}};
+  Executor executor = MakeExecutor(artefact);
+  CHECK(RunOne(executor, {Floats({5, 3}, {})}).ok());
+  CHECK(Message(RunOne(executor, {Floats({3, 3}, {})}).status()) ==
+        "input 'x': dimension N is 3; expected 2, 5 or 8");
+}
+
 TEST_CASE("two inputs must agree on a dimension", "[runtime][executor]") {
   Artefact artefact = RowSumsArtefact();
   artefact.metadata.inputs.push_back({"z", kFloat32, {SizeExpr::Variable(0)}});

@@ -1,0 +1,162 @@
+#include "compiler/sized_model.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "compiler/partial_evaluator.h"
+#include "support/check.h"
+#include "support/wanted_option.h"
+
+namespace tcc {
+namespace {
+
+std::string TextOf(const DimSizes& size) {
+  std::vector<std::string> dims;
+  for (const auto& [name, value] : size) dims.push_back(fmt::format("{}={}", name, value));
+  return fmt::format("{}", fmt::join(dims, ","));
+}
+
+// Checks what needs no model.
+Status CheckSizes(std::span<const DimSizes> at, const DimSizes& given) {
+  if (at.size() > kMaxSizes) {
+    return UsageError("{} sizes are listed; at most {} fit one artefact", at.size(), kMaxSizes);
+  }
+  for (size_t i = 0; i < at.size(); ++i) {
+    if (at[i].empty()) return UsageError("a size gives no dimension; expected N=4");
+    for (const auto& [name, value] : at[i]) {
+      if (!at[0].contains(name) || at[i].size() != at[0].size()) {
+        return UsageError("size {} is of other dimensions than size {}", TextOf(at[i]),
+                          TextOf(at[0]));
+      }
+      if (given.contains(name)) {
+        return UsageError("dimension '{}' is given as {}, and listed among the sizes too", name,
+                          given.at(name));
+      }
+    }
+    if (std::ranges::find(at.begin(), at.begin() + static_cast<ptrdiff_t>(i), at[i]) !=
+        at.begin() + static_cast<ptrdiff_t>(i)) {
+      return UsageError("size {} is listed twice", TextOf(at[i]));
+    }
+  }
+  return OkStatus();
+}
+
+// Gives the failure of an import without the option for one dimension, whose size is listed.
+Status WithoutDims(const Status& status) {
+  if (WantedOptions(status) != std::vector<WantedOption>{{Option::kDims, ""}}) return status;
+  return {status.code(), status.message()};
+}
+
+// The dimensions of a model's inputs that the sizes give, as an import tells of them.
+class ListedDims {
+ public:
+  explicit ListedDims(const DimSizes& size) : size_(&size) {}
+
+  void Add(const std::string& input, size_t axis, const std::string& dim) {
+    if (size_->contains(dim)) dims_[input].emplace(axis, dim);
+  }
+
+  // Tells the dimensions by the inputs of a graph.
+  Status Describe(const Graph& graph, ListedSizes& listed) const {
+    for (ValueId id : graph.inputs) {
+      const Value& input = graph.value(id);
+      auto& axes = listed.dim_of.emplace_back(input.shape.size());
+      auto found = dims_.find(input.name);
+      if (found == dims_.end()) continue;
+      for (const auto& [axis, dim] : found->second) {
+        auto known = std::ranges::find(listed.dims, dim);
+        axes.at(axis) = static_cast<size_t>(known - listed.dims.begin());
+        if (known == listed.dims.end()) listed.dims.push_back(dim);
+      }
+    }
+    for (const auto& [name, value] : *size_) {
+      if (std::ranges::find(listed.dims, name) != listed.dims.end()) continue;
+      return UsageError("sizes are listed for dimension '{}', which no input has that is fed",
+                        name);
+    }
+    return OkStatus();
+  }
+
+ private:
+  const DimSizes* size_;
+  std::map<std::string, std::map<size_t, std::string>> dims_;  // by input and axis
+};
+
+// Returns the formula that is 1 where the shape variables have these values.
+SizeExpr IsSize(const std::vector<int64_t>& size) {
+  SizeExpr is_size = 1;
+  for (size_t d = 0; d < size.size(); ++d) {
+    SizeExpr equal =
+        Combine(SizeOp::kEqual, SizeExpr::Variable(static_cast<int64_t>(d)), SizeExpr(size[d]));
+    is_size = d == 0 ? equal : Combine(SizeOp::kMul, is_size, equal);
+  }
+  return is_size;
+}
+
+}  // namespace
+
+StatusOr<SizedModel> ImportAtSizes(const ImportFunction& import_model, ImportOptions options,
+                                   std::span<const DimSizes> at) {
+  TCC_RETURN_IF_ERROR(CheckSizes(at, options.dims));
+  SizedModel model;
+  options.facts_of = PartialEvaluator();
+  if (at.empty()) {
+    TCC_ASSIGN_OR_RETURN(Graph graph, import_model(options));
+    model.graphs.push_back(std::move(graph));
+    return model;
+  }
+  const DimSizes given = options.dims;
+  for (const DimSizes& size : at) {
+    ListedDims dims(size);
+    options.dims = given;
+    options.dims.insert(size.begin(), size.end());
+    options.facts_of = PartialEvaluator();
+    options.given_dim = [&](const std::string& input, size_t axis, const std::string& dim) {
+      dims.Add(input, axis, dim);
+    };
+    StatusOr<Graph> graph = import_model(options);
+    if (!graph.ok()) return Annotate(WithoutDims(graph.status()), "at " + TextOf(size));
+    if (model.graphs.empty()) TCC_RETURN_IF_ERROR(dims.Describe(*graph, model.listed));
+    model.graphs.push_back(*std::move(graph));
+    options.warn = {};  // the same at each size
+    auto& values = model.listed.sizes.emplace_back();
+    for (const std::string& dim : model.listed.dims) values.push_back(size.at(dim));
+  }
+  return model;
+}
+
+SizeExpr NumberOfSize(std::span<const std::vector<int64_t>> sizes) {
+  SizeExpr number = -1;
+  for (size_t i = sizes.size(); i-- > 0;) {
+    number = SelectSize(IsSize(sizes[i]), SizeExpr(static_cast<int64_t>(i)), number);
+  }
+  return number;
+}
+
+SizeExpr SelectByNumber(const SizeExpr& number, std::span<const int64_t> values) {
+  SizeExpr selected = values.back();
+  for (size_t i = values.size() - 1; i-- > 0;) {
+    SizeExpr is_size = Combine(SizeOp::kEqual, number, SizeExpr(static_cast<int64_t>(i)));
+    selected = SelectSize(is_size, SizeExpr(values[i]), selected);
+  }
+  return selected;
+}
+
+SizeExpr ExtentBySize(std::span<const std::vector<int64_t>> sizes,
+                      std::span<const int64_t> values) {
+  TCC_CHECK(sizes.size() == values.size()) << values.size();
+  if (std::ranges::count(values, values[0]) == std::ssize(values)) return values[0];
+  for (size_t d = 0; d < sizes[0].size(); ++d) {
+    if (std::ranges::equal(sizes, values, {}, [&](const auto& size) { return size[d]; })) {
+      return SizeExpr::Variable(static_cast<int64_t>(d));
+    }
+  }
+  SizeExpr extent = values.back();
+  for (size_t i = values.size() - 1; i-- > 0;) {
+    extent = SelectSize(IsSize(sizes[i]), SizeExpr(values[i]), extent);
+  }
+  return extent;
+}
+
+}  // namespace tcc

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/graph/graph.h"
+#include "models/onnx/import_onnx.h"
+#include "runtime/artefact/size_expr.h"
+
+namespace tcc {
+
+// Values of dimensions by the model's names for them: N=4.
+using DimSizes = std::map<std::string, int64_t>;
+
+// The sizes that a model is compiled for; all empty where none are listed.
+struct ListedSizes {
+  // The dimensions that the sizes give, by first occurrence in the inputs, and the sizes.
+  std::vector<std::string> dims;
+  std::vector<std::vector<int64_t>> sizes;
+  // By input and axis: which of `dims` the extent is.
+  std::vector<std::vector<std::optional<size_t>>> dim_of;
+};
+
+// A model at each listed size, in their order; the graph as it is where none are listed.
+struct SizedModel {
+  std::vector<Graph> graphs;
+  ListedSizes listed = {};
+};
+
+// A call of ImportOnnx or ImportOnnxBytes for one model.
+using ImportFunction = std::function<StatusOr<Graph>(const ImportOptions&)>;
+
+// Imports the model at each size of `at`, beside the dimensions that `options` give; once and as it
+// is where `at` is empty. Sets facts_of. Errors: the import's; FailedPrecondition where sizes are
+// not of the same dimensions, come twice or are more than kMaxSizes, and where a dimension is in
+// `options` too or is of no input.
+StatusOr<SizedModel> ImportAtSizes(const ImportFunction& import_model, ImportOptions options,
+                                   std::span<const DimSizes> at);
+
+// The most sizes of one artefact: a formula that selects among them has to fit a SizeExpr.
+inline constexpr size_t kMaxSizes = 28;
+
+// Returns the formula over shape variables for the number of the listed size that they are, -1 for
+// none.
+SizeExpr NumberOfSize(std::span<const std::vector<int64_t>> sizes);
+// Returns the formula that is values[i] where `number` is i. Expects a value.
+SizeExpr SelectByNumber(const SizeExpr& number, std::span<const int64_t> values);
+// Returns the formula over shape variables for an extent that is values[i] at sizes[i]: a number or
+// a lone variable where that suffices.
+SizeExpr ExtentBySize(std::span<const std::vector<int64_t>> sizes, std::span<const int64_t> values);
+
+}  // namespace tcc
