@@ -220,7 +220,8 @@ struct TuneSummary {
 // Measures schedules for the kernels of a model on this machine, in a separate process
 // (tcc-worker), and records them. Errors: Compile's; kUsage for an unknown searcher, no budget or
 // both; kBadInput for a database that cannot be written; kMissing where the target's kernels do not
-// run here or there is no worker; kBudget or kCancelled where the end came before any kernel was measured.
+// run here or there is no worker; kBudget or kCancelled where the end came before any kernel was
+// measured.
 TCC_EXPORT Result<TuneSummary> Tune(const std::string& path, const TuneOptions& options);
 TCC_EXPORT Result<TuneSummary> Tune(std::span<const std::uint8_t> model,
                                     const TuneOptions& options);

@@ -135,8 +135,7 @@ StatusOr<Subject> ReadSubject(const CheckCommand& command, Execution execution,
   }
   auto warn = [&](const std::string& message) { progress.Warn(message); };
   TCC_ASSIGN_OR_RETURN(subject.model, ImportModelAt(command.model, at, warn));
-  TCC_RETURN_IF_ERROR(
-      Annotate(CheckInputs(metadata, subject.model.graphs[0]), command.artefact));
+  TCC_RETURN_IF_ERROR(Annotate(CheckInputs(metadata, subject.model.graphs[0]), command.artefact));
   return subject;
 }
 

@@ -100,7 +100,7 @@ def _mapping(value: Any) -> Mapping[str, Any] | None:
 def _sizes(value: Any) -> list[Mapping[str, int]] | None:
     if isinstance(value, (Mapping, str, bytes)) or not isinstance(value, Iterable):
         return None
-    sizes = []
+    sizes: list[Mapping[str, int]] = []
     for size in value:
         named = _mapping(size)
         extents = None if named is None else _shape(named.values())
