@@ -74,7 +74,7 @@ StatusOr<FusedGraph> Optimize(Graph graph, const CompileOptions& options,
   if (!can_run.ok()) {
     WarnOfOddities({"the model cannot run on this machine: " + Message(can_run)}, told, options);
   }
-  return Fuse(std::move(graph), options.target);
+  return FuseSubgraphs(std::move(graph), options.target);
 }
 
 // Returns the failure of a model's graph, with its size where sizes are listed.

@@ -299,7 +299,7 @@ StatusOr<std::string> DumpStage(Graph graph, const DumpOptions& options) {
   Status passes = RunGraphPasses(graph, options.target.kind);
   if (!passes.ok()) return bound.ok() ? passes : bound;
   if (options.stage == Stage::kGraph) return DumpGraph(graph, options);
-  const FusedGraph fused = Fuse(std::move(graph), options.target);
+  const FusedGraph fused = FuseSubgraphs(std::move(graph), options.target);
   if (options.stage == Stage::kFused) return DumpFused(fused.graph, fused.subgraphs, options);
   return DumpKernels(fused, options);
 }

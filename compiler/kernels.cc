@@ -324,7 +324,7 @@ Workload WorkloadOf(const KernelStages& kernel) {
   return workload;
 }
 
-FusedGraph Fuse(Graph graph, const Target& target) {
+FusedGraph FuseSubgraphs(Graph graph, const Target& target) {
   std::vector<Subgraph> subgraphs = FuseGraph(graph, FusionFor(target.kind));
   AliasedParts parts = AliasParts(graph, subgraphs, target.BufferAlignment());
   return {std::move(graph), std::move(subgraphs), std::move(parts)};
@@ -364,7 +364,7 @@ StatusOr<KernelSet> KernelsOf(std::vector<Graph> graphs, const CompileOptions& o
   std::vector<FusedGraph> fused;
   for (Graph& graph : graphs) {
     TCC_RETURN_IF_ERROR(RunGraphPasses(graph, options.target.kind, options.stop));
-    fused.push_back(Fuse(std::move(graph), options.target));
+    fused.push_back(FuseSubgraphs(std::move(graph), options.target));
   }
   return MakeKernels(fused, options);
 }

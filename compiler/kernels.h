@@ -37,7 +37,7 @@ struct FusedGraph {
 };
 
 // Cuts a graph after the passes into subgraphs.
-FusedGraph Fuse(Graph graph, const Target& target);
+FusedGraph FuseSubgraphs(Graph graph, const Target& target);
 
 struct KernelSet {
   // The tasks of the subgraphs of kind kKernel in order; a body's tasks come at its node.

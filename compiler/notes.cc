@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "ir/analysis/canonical.h"
+#include "runtime/executor/run_sizes.h"
 #include "support/check.h"
 
 namespace tcc {
@@ -116,10 +117,19 @@ int64_t StepsOf(const std::vector<Instruction>& instructions) {
   return steps;
 }
 
-// Checks that the values are in the arena of the plan and live during its steps.
-Status CheckArena(const Notes& notes, const Plan& plan) {
-  const int64_t bytes = plan.arena_bytes.AsConstant().value_or(0);
-  const int64_t steps = StepsOf(plan.body);
+// Returns the bytes of the arena at a listed size, or at the only one; no limit where nothing lists
+// the sizes.
+StatusOr<int64_t> ArenaBytes(const Artefact& artefact, size_t number) {
+  const std::vector<std::vector<int64_t>>& sizes = artefact.metadata.sizes;
+  if (sizes.empty() && artefact.plan.shape_variables > 0) return INT64_MAX;
+  const std::vector<int64_t> size = sizes.empty() ? std::vector<int64_t>() : sizes[number];
+  TCC_ASSIGN_OR_RETURN(std::shared_ptr<const RunSizes> run,
+                       RunSizesByShape(artefact.plan).For(size));
+  return run->arena_bytes;
+}
+
+// Checks that the values of a size are in its arena and live during the plan's steps.
+Status CheckArena(const SizeNotes& notes, int64_t bytes, int64_t steps) {
   for (const ArenaValue& value : notes.arena) {
     if (value.offset < 0 || value.bytes < 0 || value.offset > bytes ||
         value.bytes > bytes - value.offset) {
@@ -130,6 +140,21 @@ Status CheckArena(const Notes& notes, const Plan& plan) {
       return InvalidInput("notes: '{}' is live from step {} to {}; expected steps from 0 to {}",
                           value.name, value.first, value.last, steps);
     }
+  }
+  return OkStatus();
+}
+
+// Checks the arena of each size, and that calls are steps of the plan.
+Status CheckSteps(const Notes& notes, const Artefact& artefact) {
+  const int64_t steps = StepsOf(artefact.plan.body);
+  const size_t sizes = std::max<size_t>(artefact.metadata.sizes.size(), 1);
+  if (notes.others.size() + 1 != sizes) {
+    return InvalidInput("notes: they tell of {} sizes; the metadata has {}",
+                        notes.others.size() + 1, sizes);
+  }
+  for (size_t number = 0; number < sizes; ++number) {
+    TCC_ASSIGN_OR_RETURN(int64_t bytes, ArenaBytes(artefact, number));
+    TCC_RETURN_IF_ERROR(CheckArena(notes.AtSize(number), bytes, steps));
   }
   for (size_t i = 0; i < notes.calls.size(); ++i) {
     const int64_t step = notes.calls[i].step;
@@ -172,7 +197,7 @@ Status CheckFit(const Notes& notes, const Artefact& artefact) {
       }
     }
   }
-  return CheckArena(notes, artefact.plan);
+  return CheckSteps(notes, artefact);
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ StatusOr<TunableNetwork> TunableNetworkOf(Graph graph, const CompileOptions& opt
   std::vector<std::string> output_names = OutputNames(graph);
   TCC_RETURN_IF_ERROR(RunGraphPasses(graph, options.target.kind, options.stop));
   TCC_RETURN_IF_ERROR(CheckMemoryNeed(graph, options.target));
-  const FusedGraph fused = Fuse(std::move(graph), options.target);
+  const FusedGraph fused = FuseSubgraphs(std::move(graph), options.target);
   TCC_ASSIGN_OR_RETURN(KernelSet set, CollectKernels({&fused, 1}, options));
   TunableNetwork network;
   AddWorkloads(set, network);
