@@ -157,7 +157,8 @@ tcc_code tcc_artefact_save(const tcc_artefact* artefact, const char* path, tcc_e
 tcc_code tcc_artefact_bytes(tcc_artefact* artefact, const void** data, uint64_t* bytes,
                             tcc_error** error) {
   return tcc::ReportCall(error, [&]() -> tcc::v1::Status {
-    if (auto status = tcc::ExpectPlaces({data, bytes}); !status.ok()) return status;
+    if (auto status = tcc::ExpectPlaces({static_cast<const void*>(data), bytes}); !status.ok())
+      return status;
     if (artefact->bytes.empty()) artefact->bytes = artefact->artefact.Bytes();
     *data = artefact->bytes.data();
     *bytes = artefact->bytes.size();

@@ -60,7 +60,8 @@ v1::Status ExpectPlaces(std::initializer_list<const void*> places);
 // Moves the value of the v1::Result that `call` returns into a new handle.
 template <typename Handle, typename Call>
 v1::Status MakeHandle(Handle** handle, Call&& call) {
-  if (v1::Status status = ExpectPlaces({handle}); !status.ok()) return status;
+  if (v1::Status status = ExpectPlaces({static_cast<const void*>(handle)}); !status.ok())
+    return status;
   auto result = call();
   if (result.ok()) *handle = new Handle{std::move(*result)};
   return result.status();

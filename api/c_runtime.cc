@@ -247,7 +247,8 @@ tcc_code tcc_module_run(tcc_module* module, const tcc_tensor* inputs, uint32_t i
 
 tcc_code tcc_executor_new(tcc_module* module, tcc_executor** executor, tcc_error** error) {
   return tcc::ReportCall(error, [&]() -> tcc::v1::Status {
-    if (auto status = tcc::ExpectPlaces({executor}); !status.ok()) return status;
+    if (auto status = tcc::ExpectPlaces({static_cast<const void*>(executor)}); !status.ok())
+      return status;
     *executor = new tcc_executor{module->module, tcc::v1::Executor(module->module)};
     return {};
   });

@@ -10,6 +10,7 @@
 #include "runtime/executor/usable_cpus.h"
 #include "tests/api/run_module.h"
 #include "tests/compiler/onnx_models.h"
+#include "tests/runtime/address_sanitizer.h"
 #include "tests/runtime/child_process.h"
 
 // The embedding API as a program outside sees it: no header of the compiler in here.
@@ -264,7 +265,7 @@ TEST_CASE("a forked child runs its parent's modules on threads of its own", "[ap
 }
 
 // The limits of a sanitizer's address space are its own.
-#ifndef __SANITIZE_ADDRESS__
+#ifndef TCC_ADDRESS_SANITIZER
 TEST_CASE("short memory is an error and not the end of the program", "[api]") {
   constexpr int64_t kRows = 8 << 20;
   constexpr size_t kBytes = kRows * 3 * sizeof(float);

@@ -16,6 +16,7 @@
 #include "runtime/executor/usable_cpus.h"
 #include "support/random.h"
 #include "support/threads.h"
+#include "tests/runtime/address_sanitizer.h"
 #include "tests/runtime/child_process.h"
 
 using namespace tcc;
@@ -109,7 +110,7 @@ TEST_CASE("a pool is the caller alone where the system has no thread for it",
 }
 
 // The limits of a sanitizer's address space are its own.
-#ifndef __SANITIZE_ADDRESS__
+#ifndef TCC_ADDRESS_SANITIZER
 TEST_CASE("a pool goes on with the threads that it got", "[runtime][threads]") {
   // Stacks take 8 MiB each, or what the limit of stacks says.
   std::string problem = InChild([] {
