@@ -133,13 +133,6 @@ int64_t TunedKernels(const Artefact& artefact) {
   return count;
 }
 
-std::string TypesOf(const std::vector<TensorInfo>& tensors, const Metadata& metadata) {
-  std::vector<std::string> texts;
-  for (const TensorInfo& info : tensors)
-    texts.push_back(info.name + " " + TypeText(info, metadata));
-  return fmt::format("{}", fmt::join(texts, ", "));
-}
-
 // Prints the facts of both files side by side.
 void PrintFacts(const NamedArtefact& a, const NamedArtefact& b) {
   std::vector<std::vector<std::string>> rows = {{"", "A", "B"}};
@@ -149,7 +142,7 @@ void PrintFacts(const NamedArtefact& a, const NamedArtefact& b) {
   rows.push_back({"file", a.file, b.file});
   add("target", [](const Artefact& artefact) { return artefact.target; });
   add("numeric", NumericOf);
-  add("inputs", [](const Artefact& x) { return TypesOf(x.metadata.inputs, x.metadata); });
+  add("inputs", [](const Artefact& x) { return TypesText(x.metadata.inputs, x.metadata); });
   add("kernels", [](const Artefact& x) { return fmt::format("{}", x.metadata.kernels.size()); });
   add("tuned kernels", [](const Artefact& x) { return fmt::format("{}", TunedKernels(x)); });
   add("kernel code", [](const Artefact& x) { return ReadableBytes(x.kernels.bytes.size()); });

@@ -32,18 +32,9 @@ std::string Facts(const std::vector<std::pair<std::string, std::string>>& facts)
   return text + "</dl>\n";
 }
 
-std::string TensorsText(const std::vector<TensorInfo>& tensors, const Metadata& metadata) {
-  std::vector<std::string> texts;
-  for (const TensorInfo& info : tensors)
-    texts.push_back(info.name + " " + TypeText(info, metadata));
-  return fmt::format("{}", fmt::join(texts, ", "));
-}
-
 std::string StatisticText(const KernelInfo& kernel, std::string_view key) {
-  for (const auto& [name, value] : kernel.statistics) {
-    if (name == key) return ReadableBytes(static_cast<uint64_t>(value));
-  }
-  return "";
+  std::optional<int64_t> bytes = StatisticOf(kernel, key);
+  return bytes ? ReadableBytes(static_cast<uint64_t>(*bytes)) : "";
 }
 
 // Returns "conv1 and 7 more".
@@ -187,8 +178,8 @@ std::string SummarySection(const ArtefactView& view) {
   std::vector<std::pair<std::string, std::string>> facts = {
       {"target", artefact.target},
       {"CPU features", fmt::format("{}", fmt::join(metadata.cpu_features, ", "))},
-      {"inputs", TensorsText(metadata.inputs, metadata)},
-      {"outputs", TensorsText(metadata.outputs, metadata)},
+      {"inputs", TypesText(metadata.inputs, metadata)},
+      {"outputs", TypesText(metadata.outputs, metadata)},
       {"work", ReadableFlops(flops) + counted},
       {"kernels", fmt::format("{} of {}, called {} times{}", calls.size(),
                               ReadableBytes(artefact.kernels.bytes.size()),

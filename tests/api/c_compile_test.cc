@@ -13,7 +13,9 @@
 #include <vector>
 
 #include "api/tcc_compile_c.h"
+#include "tests/api/c_answer.h"
 #include "tests/api/run_module.h"
+#include "tests/api/temporary_folder.h"
 #include "tests/compiler/onnx_models.h"
 
 // The C API's half that compiles and tunes, as a program outside sees it.
@@ -25,15 +27,6 @@ using Floats = std::array<float, 6>;
 using OptionsPtr = std::unique_ptr<tcc_options, decltype(&tcc_options_free)>;
 using ArtefactPtr = std::unique_ptr<tcc_artefact, decltype(&tcc_artefact_free)>;
 using Settings = std::vector<std::pair<const char*, std::string>>;
-
-struct Answer {
-  tcc_code code;
-  std::string message;  // "" on success
-  friend bool operator==(const Answer&, const Answer&) = default;
-};
-std::ostream& operator<<(std::ostream& stream, const Answer& answer) {
-  return stream << answer.code << " " << answer.message;
-}
 
 template <typename Call>
 Answer Ask(Call&& call) {
@@ -86,30 +79,13 @@ std::vector<uint8_t> CompiledInC(const std::vector<uint8_t>& model, const Settin
   return Content(artefact.get());
 }
 
-// A folder that is removed at the end.
-class Folder {
- public:
-  Folder() : path_(fs::temp_directory_path() / ("tcc_c_compile_test_" + std::to_string(getpid()))) {
-    fs::remove_all(path_);
-    fs::create_directory(path_);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() { fs::remove_all(path_); }
-
-  std::string operator/(const std::string& file) const { return (path_ / file).string(); }
-
- private:
-  fs::path path_;
-};
-
 std::vector<uint8_t> ReadBytes(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
 TEST_CASE("C compiles what C++ compiles, saves it and loads it", "[api]") {
-  Folder folder;
+  TemporaryFolder folder("tcc_c_compile_test");
   const std::vector<uint8_t> model = AddModel();
   std::ofstream(folder / "add.onnx", std::ios::binary)
       .write(reinterpret_cast<const char*>(model.data()), std::ssize(model));
@@ -148,7 +124,7 @@ TEST_CASE("options of compiling reach the compiler from C", "[api]") {
   CHECK(CompiledInC(SmallNetwork("dqn"), {{"no-winograd", "true"}, {"numeric", "bf16"}}) ==
         Compiled(SmallNetwork("dqn"), {.numeric = "bf16", .winograd = false}).Bytes());
 
-  Folder folder;
+  TemporaryFolder folder("tcc_c_compile_test");
   fs::create_directory(folder / "schedules");
   tcc::Kernel kernel = tcc::Kernels(AddModel()).value().at(0);
   std::ofstream(folder / "schedules" + "/" + kernel.name + ".trace") << "";
@@ -180,7 +156,7 @@ TEST_CASE("an input is bound from C's memory or a file, and becomes a constant",
   tensor.dtype = 99;
   CHECK(bind() == Answer{TCC_BAD_INPUT, "bound input 'c' has DType 99; expected 0 to 16"});
 
-  Folder folder;
+  TemporaryFolder folder("tcc_c_compile_test");
   std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }";
   header.resize(117, ' ');
   std::ofstream file(folder / "b.npy", std::ios::binary);
@@ -346,7 +322,7 @@ Answer Tune(const std::vector<uint8_t>& model, const tcc_options* options, tcc_t
 }
 
 TEST_CASE("C tunes, hears of each candidate, and compiles by what was recorded", "[api][tune]") {
-  Folder folder;
+  TemporaryFolder folder("tcc_c_compile_test");
   const std::vector<uint8_t> model = SmallNetwork("dqn");
   OptionsPtr options =
       OptionsWith({{"db", folder / "f.db"}, {"time-budget", "1h"}, {"trials", "8"}, {"seed", "3"}});
@@ -390,7 +366,7 @@ TEST_CASE("C tunes, hears of each candidate, and compiles by what was recorded",
 }
 
 TEST_CASE("tuning that cannot begin is refused in C by the option's key", "[api][tune]") {
-  Folder folder;
+  TemporaryFolder folder("tcc_c_compile_test");
   auto refused = [&](Settings settings, tcc_code code, const std::string& what) {
     tcc_tuned* tuned = nullptr;
     Answer answer = Tune(AddModel(), OptionsWith(settings).get(), &tuned);

@@ -9,6 +9,7 @@
 
 #include "api/tcc_c.h"
 #include "api/tcc_runtime.h"
+#include "tests/api/c_answer.h"
 #include "tests/api/run_module.h"
 #include "tests/compiler/onnx_models.h"
 
@@ -19,16 +20,6 @@ using Floats = std::array<float, 6>;
 using Shape = std::vector<int64_t>;
 using ModulePtr = std::unique_ptr<tcc_module, decltype(&tcc_module_free)>;
 using ExecutorPtr = std::unique_ptr<tcc_executor, decltype(&tcc_executor_free)>;
-
-// The outcome of a call.
-struct Answer {
-  tcc_code code;
-  std::string message;  // "" on success
-  friend bool operator==(const Answer&, const Answer&) = default;
-};
-std::ostream& operator<<(std::ostream& stream, const Answer& answer) {
-  return stream << answer.code << " " << answer.message;
-}
 
 // Calls with a place for an error, and once more without.
 template <typename Call>

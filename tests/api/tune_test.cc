@@ -10,6 +10,7 @@
 
 #include "tests/api/planted_database.h"
 #include "tests/api/run_module.h"
+#include "tests/api/temporary_folder.h"
 #include "tests/compiler/onnx_models.h"
 
 // Tuning as a program outside does it; candidates run in the worker that users get. No header of
@@ -18,23 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Catch::Matchers::Contains;
-
-// A folder that is removed at the end.
-class Folder {
- public:
-  Folder() : path_(fs::temp_directory_path() / ("tcc_tune_test_" + std::to_string(getpid()))) {
-    fs::remove_all(path_);
-    fs::create_directory(path_);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() { fs::remove_all(path_); }
-
-  std::string operator/(const std::string& file) const { return (path_ / file).string(); }
-
- private:
-  fs::path path_;
-};
 
 // TCC_WORKER with another value.
 class OtherWorker {
@@ -93,7 +77,7 @@ std::string ContentOf(const std::string& path) {
 }
 
 TEST_CASE("tuning records what it measures, and the model is compiled by it", "[api][tune]") {
-  Folder folder;
+  TemporaryFolder folder("tcc_tune_test");
   std::vector<uint8_t> model = SmallNetwork("dqn");
   std::ofstream(folder / "dqn.onnx", std::ios::binary)
       .write(reinterpret_cast<const char*>(model.data()), std::ssize(model));
@@ -146,7 +130,7 @@ TEST_CASE("tuning records what it measures, and the model is compiled by it", "[
 }
 
 TEST_CASE("a stop request ends tuning and keeps what was recorded", "[api][tune]") {
-  Folder folder;
+  TemporaryFolder folder("tcc_tune_test");
   std::vector<uint8_t> model = SmallNetwork("dqn");
   tcc::TuneOptions options = OptionsFor(folder / "f.db", 100000);
   std::stop_source source;
@@ -172,7 +156,7 @@ TEST_CASE("a stop request ends tuning and keeps what was recorded", "[api][tune]
 }
 
 TEST_CASE("an end before any kernel ran is an error", "[api][tune]") {
-  Folder folder;
+  TemporaryFolder folder("tcc_tune_test");
   std::vector<uint8_t> model = AddModel();
   tcc::TuneOptions options = OptionsFor(folder / "f.db", 4);
   std::stop_source source;
@@ -188,7 +172,7 @@ TEST_CASE("an end before any kernel ran is an error", "[api][tune]") {
 }
 
 TEST_CASE("tuning that cannot begin is refused by name", "[api][tune]") {
-  Folder folder;
+  TemporaryFolder folder("tcc_tune_test");
   std::vector<uint8_t> model = AddModel();
   const std::string database = folder / "f.db";
   auto refused = [&](const tcc::TuneOptions& options, tcc::Code code, const std::string& what) {
@@ -243,7 +227,7 @@ TEST_CASE("tuning that cannot begin is refused by name", "[api][tune]") {
 }
 
 TEST_CASE("kernels without a schedule get the best of a database", "[api][tune]") {
-  Folder folder;
+  TemporaryFolder folder("tcc_tune_test");
   std::vector<uint8_t> model = SmallNetwork("dqn");
   tcc::CompileOptions options{.database = folder / "f.db"};
   const int planted = PlantFasterSchedules("dqn", options.database);
@@ -277,7 +261,7 @@ TEST_CASE("kernels without a schedule get the best of a database", "[api][tune]"
 }
 
 TEST_CASE("a database that is not there or none is refused by a compilation", "[api][tune]") {
-  Folder folder;
+  TemporaryFolder folder("tcc_tune_test");
   std::vector<uint8_t> model = AddModel();
   std::ofstream(folder / "foreign.db") << "my notes";
   for (const char* name : {"absent.db", "foreign.db"}) {

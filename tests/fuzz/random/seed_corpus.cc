@@ -87,6 +87,22 @@ Status AddArrays(std::vector<Seed>& seeds) {
   return OkStatus();
 }
 
+// y = x w with N rows, at two sizes: a plan with lets and a switch.
+StatusOr<Artefact> ListedSizes(const CompileOptions& options) {
+  using namespace onnx_bytes;
+  const std::string model =
+      ModelOf({.nodes = {{.op = "MatMul", .inputs = {"x", "w"}, .outputs = {"y"}, .name = "mm"}},
+               .inputs = {InputOf("x", kOnnxFloat, {"N", "2"})},
+               .outputs = {"y"},
+               .initializers = {Floats("w", {2, 2}, {1, 2, 3, 4})}});
+  auto import_model = [&](const ImportOptions& import) {
+    return ImportOnnxBytes(AsSpan(model), import);
+  };
+  const DimSizes sizes[] = {{{"N", 1}}, {{"N", 4}}};
+  TCC_ASSIGN_OR_RETURN(SizedModel sized, ImportAtSizes(import_model, {}, sizes));
+  return CompileModel(std::move(sized), options);
+}
+
 Status AddArtefacts(std::vector<Seed>& seeds) {
   for (const char* target : {"reference", "x86-64-v3"}) {
     TCC_ASSIGN_OR_RETURN(Target found, FindTarget(target));
@@ -95,6 +111,9 @@ Status AddArtefacts(std::vector<Seed>& seeds) {
     TCC_ASSIGN_OR_RETURN(Artefact artefact, CompileGraph(std::move(graph), options));
     seeds.push_back(
         {SeedKind::kArtefact, fmt::format("dqn_{}", target), AsString(ArtefactBytes(artefact))});
+    TCC_ASSIGN_OR_RETURN(Artefact listed, ListedSizes(options));
+    seeds.push_back(
+        {SeedKind::kArtefact, fmt::format("sizes_{}", target), AsString(ArtefactBytes(listed))});
   }
   return OkStatus();
 }
