@@ -211,7 +211,8 @@ void StmtText::EmitVectorLet(const Let& let) {
   std::vector<Var>& lanes = kernel_.lanes[let.var.get()];
   lanes.clear();
   for (const Piece& value : values) {
-    Expr lane = Make<VarNode>(let.var->name, let.var->role, dtype, let.var->low, let.var->high);
+    Expr lane = Make<VarNode>(let.var->name, let.var->role, dtype, let.var->low, let.var->high,
+                              let.var->usual);
     lanes.emplace_back(lane.as<VarNode>());
     std::string text = dtype == kInt64 ? Widened(value).text : value.text;
     if (dtype == kInt64) kernel_.wide.insert(lane.get());

@@ -35,7 +35,7 @@ struct MatMulAccess {
   }
 };
 
-StatusOr<MatMulAccess> AccessMatMul(const NodeLowering& node) {
+StatusOr<MatMulAccess> AccessMatMul(NodeLowering& node) {
   const std::vector<Expr>& a = node.Shape(0);
   const std::vector<Expr>& b = node.Shape(1);
   TCC_RETURN_IF_ERROR(node.CheckLeastRank(0, 1));

@@ -9,6 +9,8 @@
 #include "graph/ops/shape_operands.h"
 #include "graph/ops/storage_order.h"
 #include "ir/expr/compare.h"
+#include "ir/simplify/simplify.h"
+#include "ir/text/printer.h"
 #include "support/check.h"
 #include "support/wanted_option.h"
 
@@ -162,6 +164,25 @@ StatusOr<std::vector<int64_t>> NodeLowering::ConstantInts(size_t input,
   std::vector<int64_t> values;
   for (int64_t i = 0; i < count; ++i) values.push_back(ElementAsInt(*tensor, i));
   return values;
+}
+
+StatusOr<std::vector<Expr>> NodeLowering::Ints(size_t input, std::string_view what) const {
+  if (!Has(input)) return NotConstant(input, what);
+  const Value& value = graph_.value(node_.inputs[input]);
+  if (!value.elements.empty() && value.shape.size() <= 1) return value.elements;
+  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> numbers, ConstantInts(input, what));
+  return ToExprs(numbers);
+}
+
+Status NodeLowering::Agree(const Expr& a, const Expr& b, std::string_view what) {
+  if (SameExtent(a, b)) return OkStatus();
+  Interval difference = BoundsOf(Simplify(a - b), {});
+  if (difference.low > 0 || difference.high < 0) {
+    return Error("{} are {} and {}", what, ShapeText({a}), ShapeText({b}));
+  }
+  bool known = difference.low == 0 && difference.high == 0;
+  if (!known) result_.agreements.push_back({a, b, fmt::format("{}: {}", Title(), what)});
+  return OkStatus();
 }
 
 StatusOr<int> NodeLowering::NormalizedAxis(int64_t axis, size_t rank) const {
@@ -368,7 +389,7 @@ std::string ShapeText(const std::vector<Expr>& shape) {
     } else if (const auto* var = dim.as<VarNode>()) {
       text += var->name;
     } else {
-      text += "?";
+      text += fmt::format("({})", Print(dim));
     }
   }
   return shape.empty() ? "scalar" : text;
@@ -416,7 +437,7 @@ bool SameShape(std::span<const Expr> a, std::span<const Expr> b) {
   return std::ranges::equal(a, b, SameExtent);
 }
 
-StatusOr<std::vector<Expr>> BroadcastShapes(const NodeLowering& node,
+StatusOr<std::vector<Expr>> BroadcastShapes(NodeLowering& node,
                                             const std::vector<std::vector<Expr>>& shapes) {
   size_t rank = 0;
   for (const auto& shape : shapes) rank = std::max(rank, shape.size());
@@ -427,12 +448,17 @@ StatusOr<std::vector<Expr>> BroadcastShapes(const NodeLowering& node,
       Expr& dim = result[skipped + d];
       if (IsConstant(shape[d], 1) || SameExtent(dim, shape[d])) continue;
       if (!IsConstant(dim, 1)) {
-        return node.Error(
-            "operands of shapes {} and {} do not broadcast: dimension {} is {} and {}",
-            ShapeText(shapes[0]), ShapeText(shape), skipped + d, ShapeText({dim}),
-            ShapeText({shape[d]}));
+        if (AsConstant(dim) && AsConstant(shape[d])) {
+          return node.Error(
+              "operands of shapes {} and {} do not broadcast: dimension {} is {} and {}",
+              ShapeText(shapes[0]), ShapeText(shape), skipped + d, ShapeText({dim}),
+              ShapeText({shape[d]}));
+        }
+        std::string what = fmt::format("operands' dimensions {}", skipped + d);
+        TCC_RETURN_IF_ERROR(node.Agree(dim, shape[d], what));
+        if (AsConstant(dim)) continue;
       }
-      dim = shape[d];
+      dim = AsConstant(shape[d]) || IsConstant(dim, 1) ? shape[d] : dim;
     }
   }
   return result;

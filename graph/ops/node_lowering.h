@@ -14,8 +14,9 @@ namespace tcc {
 // A node's meaning as a program, and the graph values of its buffers.
 struct LoweredNode {
   TensorProgram program;
-  std::vector<ValueId> inputs;   // the values of program.inputs, in order
-  std::vector<ValueId> outputs;  // the values of program.outputs, in order
+  std::vector<ValueId> inputs;        // the values of program.inputs, in order
+  std::vector<ValueId> outputs;       // the values of program.outputs, in order
+  std::vector<Agreement> agreements;  // what it takes for granted of free extents
 };
 
 // A buffer with its storage order (storage_order.h). Accesses use ONNX's dimensions.
@@ -62,6 +63,13 @@ class NodeLowering {
   StatusOr<std::vector<int64_t>> StaticShape(size_t input) const;
   // Returns a parameter that shapes depend on ("starts", "axes"); Unimplemented unless constant.
   StatusOr<std::vector<int64_t>> ConstantInts(size_t input, std::string_view what) const;
+  // Returns the same as formulas over Shape variables: constants, or elements that shape inference
+  // knows; Unimplemented where it does not.
+  StatusOr<std::vector<Expr>> Ints(size_t input, std::string_view what) const;
+  // Takes for granted that two extents, or other formulas over Shape variables, are equal. Notes it
+  // for the run to check, unless it is known; InvalidArgument, "`what` are 3 and 4", where they
+  // never are.
+  Status Agree(const Expr& a, const Expr& b, std::string_view what);
   // Maps -rank <= axis < rank to 0 <= axis < rank.
   StatusOr<int> NormalizedAxis(int64_t axis, size_t rank) const;
 
@@ -144,7 +152,7 @@ class NodeLowering {
 std::string Identifier(std::string_view text);
 std::vector<Expr> VarsOf(const std::vector<Axis>& axes);
 std::vector<Expr> ExtentsOf(const std::vector<Axis>& axes);
-// Returns the shape as "1x64x56x56", with symbolic dimensions by name.
+// Returns the shape as "1x64x56x56", with symbolic dimensions as "N" and "(P + S)".
 std::string ShapeText(const std::vector<Expr>& shape);
 // Returns the type that a reduction over `dtype` accumulates in: f32 for f16 and bf16, else itself.
 DType AccumulationType(DType dtype);
@@ -162,8 +170,9 @@ bool SameExtent(const Expr& a, const Expr& b);
 bool SameShape(std::span<const Expr> a, std::span<const Expr> b);
 
 // Returns the shape that operands of these shapes broadcast to (numpy): aligned at the right, a
-// dimension of 1 stretches. InvalidArgument where two dimensions differ and neither is 1.
-StatusOr<std::vector<Expr>> BroadcastShapes(const NodeLowering& node,
+// dimension of 1 stretches. InvalidArgument where two dimensions differ and neither is 1. A free
+// dimension is taken to be no 1 that stretches: it agrees with the other one.
+StatusOr<std::vector<Expr>> BroadcastShapes(NodeLowering& node,
                                             const std::vector<std::vector<Expr>>& shapes);
 
 }  // namespace tcc

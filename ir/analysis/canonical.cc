@@ -137,8 +137,9 @@ std::string CanonicalText(const Function& fn) {
   CanonicalWriter write;
   std::string text = "(Function " + std::string(ToString(fn.level)) + " [";
   for (const Var& var : fn.vars) {
-    text += fmt::format("({} {} {} {})", var->role == VarRole::kShape ? "shape" : "tile",
-                        write(Expr(var)), var->low, var->high);
+    bool shape = var->role == VarRole::kShape;
+    text += fmt::format("({} {} {} {}{})", shape ? "shape" : "tile", write(Expr(var)), var->low,
+                        var->high, shape ? fmt::format(" {}", var->usual) : "");
   }
   // Separate statements, so that parameters are numbered before the body.
   text += "] " + write(fn.params);

@@ -22,7 +22,7 @@ std::string Numbered(std::string_view prefix, size_t number) {
 }
 
 Var Renamed(const Var& var, const std::string& name) {
-  Expr copy = Make<VarNode>(name, var->role, var->dtype, var->low, var->high);
+  Expr copy = Make<VarNode>(name, var->role, var->dtype, var->low, var->high, var->usual);
   return Var(copy.as<VarNode>());
 }
 

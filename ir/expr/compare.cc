@@ -158,6 +158,7 @@ bool AlphaEqual(const Function& a, const Function& b) {
   for (size_t i = 0; i < a.vars.size(); ++i) {
     if (a.vars[i]->role != b.vars[i]->role) return false;
     if (a.vars[i]->low != b.vars[i]->low || a.vars[i]->high != b.vars[i]->high) return false;
+    if (a.vars[i]->usual != b.vars[i]->usual) return false;
     comparer.Bind(a.vars[i], b.vars[i]);
   }
   return comparer.Same(a.params, b.params) && comparer.Same(a.body, b.body);

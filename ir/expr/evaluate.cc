@@ -125,4 +125,13 @@ std::optional<int64_t> EvaluateInt(const Expr& expr, const Assignment& values) {
   return value ? std::optional(value->integer) : std::nullopt;
 }
 
+std::optional<int64_t> AtUsual(const Expr& expr) {
+  if (std::optional<int64_t> constant = AsConstant(expr)) return constant;
+  auto lookup = [](const Var& var) -> Value {
+    return var->role == VarRole::kShape ? Integer(var->usual) : std::nullopt;
+  };
+  Value value = Evaluator(lookup).Of(expr);
+  return value ? std::optional(value->integer) : std::nullopt;
+}
+
 }  // namespace tcc

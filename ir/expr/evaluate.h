@@ -28,4 +28,8 @@ std::optional<ScalarValue> Evaluate(const Expr& expr, const ScalarAssignment& va
 // Evaluates an expression of integers and bools.
 std::optional<int64_t> EvaluateInt(const Expr& expr, const Assignment& values);
 
+// Evaluates an expression of integers and bools at the usual values of its Shape variables; nullopt
+// if it has another variable too. Costs and choices of schedules ask for it, meanings never.
+std::optional<int64_t> AtUsual(const Expr& expr);
+
 }  // namespace tcc

@@ -1,5 +1,7 @@
 #include "ir/expr/expr.h"
 
+#include <algorithm>
+
 #include "ir/expr/operators.h"
 #include "support/check.h"
 
@@ -45,7 +47,7 @@ Expr SmallInt(int64_t value) {
 }
 
 Var MakeVar(std::string name, VarRole role, DType dtype, int64_t low, int64_t high) {
-  Expr node = Make<VarNode>(std::move(name), role, dtype, low, high);
+  Expr node = Make<VarNode>(std::move(name), role, dtype, low, high, low);
   return Var(node.as<VarNode>());
 }
 
@@ -69,9 +71,10 @@ FloatImm::FloatImm(DType type, double value) : ExprNode(kKind, type), value(valu
   TCC_CHECK(type.is_float()) << ToString(type);
 }
 
-VarNode::VarNode(std::string name, VarRole role, DType type, int64_t low, int64_t high)
-    : ExprNode(kKind, type), name(std::move(name)), role(role), low(low), high(high) {
-  TCC_CHECK(low <= high) << this->name;
+VarNode::VarNode(std::string name, VarRole role, DType type, int64_t low, int64_t high,
+                 int64_t usual)
+    : ExprNode(kKind, type), name(std::move(name)), role(role), low(low), high(high), usual(usual) {
+  TCC_CHECK(low <= usual && usual <= high) << this->name;
 }
 
 Cast::Cast(DType type, Expr value) : ExprNode(kKind, type), value(std::move(value)) {
@@ -147,8 +150,12 @@ Var IterationVar(std::string name, DType dtype) {
 Var TileVar(std::string name, int64_t low, int64_t high) {
   return MakeVar(std::move(name), VarRole::kTile, kInt64, low, high);
 }
+Var ShapeVar(std::string name, int64_t low, int64_t high, int64_t usual) {
+  Expr node = Make<VarNode>(std::move(name), VarRole::kShape, kInt64, low, high, usual);
+  return Var(node.as<VarNode>());
+}
 Var ShapeVar(std::string name, int64_t low, int64_t high) {
-  return MakeVar(std::move(name), VarRole::kShape, kInt64, low, high);
+  return ShapeVar(std::move(name), low, high, std::clamp(kUsualExtent, low, high));
 }
 Var BufferVar(std::string name, DType element) {
   return MakeVar(std::move(name), VarRole::kBuffer, element, 0, 0);

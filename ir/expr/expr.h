@@ -122,12 +122,15 @@ enum class VarRole : uint8_t {
 
 struct VarNode final : ExprNode {
   static constexpr ExprKind kKind = ExprKind::kVarNode;
-  VarNode(std::string name, VarRole role, DType type, int64_t low, int64_t high);
+  VarNode(std::string name, VarRole role, DType type, int64_t low, int64_t high, int64_t usual);
   const std::string name;  // a hint: a Var equals only itself
   const VarRole role;
   // The inclusive range of Tile and Shape variables.
   const int64_t low;
   const int64_t high;
+  // The value of a Shape variable that schedules and costs are made for; `low` in other roles. No
+  // result depends on it.
+  const int64_t usual;
   // Identity and names take no part in the structural hash.
   auto Fields() const { return std::tie(dtype, role); }
 };
@@ -146,7 +149,11 @@ class Var : public Expr {
 Var LoopVar(std::string name);
 Var IterationVar(std::string name, DType dtype = kInt64);
 Var TileVar(std::string name, int64_t low, int64_t high);
+Var ShapeVar(std::string name, int64_t low, int64_t high, int64_t usual);
+// Returns a Shape variable whose usual value is the one in the range that is nearest to
+// kUsualExtent.
 Var ShapeVar(std::string name, int64_t low, int64_t high);
+inline constexpr int64_t kUsualExtent = 128;
 Var BufferVar(std::string name, DType element);
 
 // A numeric conversion. Float to integer truncates toward zero (out of range saturates, NaN becomes

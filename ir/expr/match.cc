@@ -86,7 +86,7 @@ class Matcher {
 Var MakePatternVar(PatternVar kind, std::string name) {
   DType type = kind == PatternVar::kBool ? kBool : kind == PatternVar::kInteger ? kInt32 : kFloat32;
   auto tag = static_cast<int64_t>(kind);
-  Expr node = Make<VarNode>(std::move(name), VarRole::kIter, type, tag, tag);
+  Expr node = Make<VarNode>(std::move(name), VarRole::kIter, type, tag, tag, tag);
   return Var(node.as<VarNode>());
 }
 

@@ -22,7 +22,7 @@ class Substituter final : public Mutator {
 };
 
 Var FreshCopy(const Var& var) {
-  Expr copy = Make<VarNode>(var->name, var->role, var->dtype, var->low, var->high);
+  Expr copy = Make<VarNode>(var->name, var->role, var->dtype, var->low, var->high, var->usual);
   return Var(copy.as<VarNode>());
 }
 

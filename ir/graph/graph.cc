@@ -134,14 +134,18 @@ const Tensor* Graph::ConstantOf(ValueId id) const {
 }
 
 std::optional<std::vector<int64_t>> StaticShape(const Value& value) {
-  std::vector<int64_t> shape;
-  shape.reserve(value.shape.size());
-  for (const Expr& dim : value.shape) {
-    std::optional<int64_t> extent = AsConstant(dim);
-    if (!extent) return std::nullopt;
-    shape.push_back(*extent);
+  return AsNumbers(value.shape);
+}
+
+std::optional<std::vector<int64_t>> AsNumbers(const std::vector<Expr>& formulas) {
+  std::vector<int64_t> numbers;
+  numbers.reserve(formulas.size());
+  for (const Expr& formula : formulas) {
+    std::optional<int64_t> number = AsConstant(formula);
+    if (!number) return std::nullopt;
+    numbers.push_back(*number);
   }
-  return shape;
+  return numbers;
 }
 
 std::vector<Expr> ToExprs(const std::vector<int64_t>& shape) {

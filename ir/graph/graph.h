@@ -218,6 +218,17 @@ struct Value {
   // constants, and for outputs where the model states them; shape inference sets the others.
   std::vector<Expr> shape = {};
   std::optional<Tensor> constant = {};  // an initializer or a folded constant
+  // The elements, flat, of a small tensor of integers or bools that Shape variables decide: numbers
+  // or formulas. Empty where they are unknown, and for constants. Operands that decide shapes are
+  // read from here, so that a value with elements needs no node that computes it.
+  std::vector<Expr> elements = {};
+};
+
+// Two formulas over Shape variables that a run must find equal: extents that meet in one node.
+struct Agreement {
+  Expr a;
+  Expr b;
+  std::string where;  // for messages: "node 'add1' (Add): dimension 1 of 'x' and 'y'"
 };
 
 struct Node;
@@ -229,7 +240,8 @@ struct Graph {
   std::vector<Node> nodes;
   std::vector<ValueId> inputs;  // without initializers, in the model's order
   std::vector<ValueId> outputs;
-  std::vector<Var> shape_vars;  // one for each dimension name left free
+  std::vector<Var> shape_vars;        // one for each dimension name left free
+  std::vector<Agreement> agreements;  // what shape inference assumed; a run checks them first
   // The model's metadata by key: "model.domain". No pass reads them.
   std::map<std::string, std::string> properties;
 
@@ -258,6 +270,8 @@ struct Node {
 
 // Returns the shape as numbers; nullopt where a dimension is still symbolic.
 std::optional<std::vector<int64_t>> StaticShape(const Value& value);
+// Returns the formulas as numbers; nullopt where one is not a constant.
+std::optional<std::vector<int64_t>> AsNumbers(const std::vector<Expr>& formulas);
 std::vector<Expr> ToExprs(const std::vector<int64_t>& shape);
 
 // Prints the graph node by node: "conv1 = Conv(x, w, b) {strides: [2, 2]} : f32[1x64x112x112]". The
@@ -266,9 +280,9 @@ std::string Print(const Graph& graph);
 // Parses the text of Print. Constants are not in the text; they are taken from `constants` by name.
 StatusOr<Graph> ParseGraph(const std::string& text, const Graph& constants);
 
-// Checks that names are unique and defined before use, that every input is a value, that there is
-// no cycle, that functions of scalars have as many operands as their kind, and that constants have
-// their value's type and shape.
+// Checks that names are unique and defined before use (constants and values with elements are),
+// that every input is a value, that there is no cycle, that functions of scalars have as many
+// operands as their kind, and that constants have their value's type and shape.
 Status VerifyGraph(const Graph& graph);
 // Checks that the node has between `least` and `most` inputs and that the first `least` are
 // present; else InvalidArgument.

@@ -44,9 +44,10 @@ class GraphParser {
   Status Items() {
     TCC_RETURN_IF_ERROR(Expect("{"));
     while (!AcceptWord("return")) TCC_RETURN_IF_ERROR(Item());
-    if (!At("}")) {
+    if (!At("}") && !AtWord("agree")) {
       TCC_ASSIGN_OR_RETURN(graph_.outputs, Uses());
     }
+    while (AcceptWord("agree")) TCC_RETURN_IF_ERROR(Agree());
     return Expect("}");
   }
 
@@ -55,6 +56,7 @@ class GraphParser {
     if (AcceptWord("dim")) return Dimension();
     if (AcceptWord("input")) return Input();
     if (AcceptWord("constant")) return Constant();
+    if (AcceptWord("sizes")) return TypedName().status();
     return NodeLine();
   }
 
@@ -96,7 +98,14 @@ class GraphParser {
     TCC_ASSIGN_OR_RETURN(int64_t low, Integer());
     TCC_RETURN_IF_ERROR(Expect(".."));
     TCC_ASSIGN_OR_RETURN(int64_t high, Integer());
-    graph_.shape_vars.push_back(ShapeVar(name, low, high));
+    if (low > high) return Error("a range");
+    Var var = ShapeVar(name, low, high);
+    if (AcceptWord("usual")) {
+      TCC_ASSIGN_OR_RETURN(int64_t usual, Integer());
+      if (usual < low || usual > high) return Error("a usual value in the range");
+      var = ShapeVar(name, low, high, usual);
+    }
+    graph_.shape_vars.push_back(var);
     vars_[name] = graph_.shape_vars.back();
     return OkStatus();
   }
@@ -113,6 +122,17 @@ class GraphParser {
     auto found = tensors_.find(value.name);
     if (found == tensors_.end()) return InvalidInput("constant '{}' was not given", value.name);
     value.constant = found->second;
+    return OkStatus();
+  }
+
+  Status Agree() {
+    TCC_RETURN_IF_ERROR(Expect("["));
+    TCC_ASSIGN_OR_RETURN(Expr a, Dim());
+    TCC_RETURN_IF_ERROR(Expect(","));
+    TCC_ASSIGN_OR_RETURN(Expr b, Dim());
+    TCC_RETURN_IF_ERROR(Expect("]"));
+    TCC_ASSIGN_OR_RETURN(std::string where, Name());
+    graph_.agreements.push_back({a, b, std::move(where)});
     return OkStatus();
   }
 
@@ -245,7 +265,7 @@ class GraphParser {
     return OkStatus();
   }
 
-  // Parses "f32[1x3]" or "f32[N, 3]".
+  // Parses "f32[1x3]", "f32[N, 3]" or, with elements, "i64[2] = [N, 9]".
   Status Type(Value& value) {
     SkipSpace();
     size_t open = text_.find('[', at_);
@@ -258,6 +278,13 @@ class GraphParser {
       if (!value.shape.empty() && !Accept("x")) TCC_RETURN_IF_ERROR(Expect(","));
       TCC_ASSIGN_OR_RETURN(Expr dim, Dim());
       value.shape.push_back(dim);
+    }
+    if (!Accept("=")) return OkStatus();
+    TCC_RETURN_IF_ERROR(Expect("["));
+    while (!Accept("]")) {
+      if (!value.elements.empty()) TCC_RETURN_IF_ERROR(Expect(","));
+      TCC_ASSIGN_OR_RETURN(Expr element, Dim());
+      value.elements.push_back(element);
     }
     return OkStatus();
   }
@@ -361,12 +388,15 @@ class GraphParser {
     at_ += token.size();
     return true;
   }
-  // Takes a whole bare word, not the beginning of a longer one.
-  bool AcceptWord(std::string_view word) {
+  // Returns whether a whole bare word comes next, not the beginning of a longer one.
+  bool AtWord(std::string_view word) {
     if (!At(word)) return false;
     size_t end = at_ + word.size();
-    if (end < text_.size() && IsNameChar(text_[end])) return false;
-    at_ = end;
+    return end == text_.size() || !IsNameChar(text_[end]);
+  }
+  bool AcceptWord(std::string_view word) {
+    if (!AtWord(word)) return false;
+    at_ += word.size();
     return true;
   }
   Status Expect(std::string_view token) {

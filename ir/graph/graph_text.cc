@@ -9,9 +9,10 @@
 #include "ir/text/printer.h"
 
 // graph "resnet" {
-//   dim N in 1..1048576
+//   dim N in 1..1048576 usual 8
 //   input x: f32[N, 3, 224, 224]
 //   constant w: f32[64x3x7x7]
+//   sizes k: i64[2] = [N, 9]
 //   y = Conv(x, w, _) {strides: [2, 2]} channels_last : f32[N, 64, 112, 112] @node/name
 //   s = Loop(n, _, y) {carried: 0, scan_output_axes: [0]} : f32[9x4]
 //     body step {
@@ -19,7 +20,9 @@
 //       ...
 //     }
 //   return y, s
+//   agree [N + 1, 9] "where"
 // }
+// Elements also follow the type of a node's result: `k = Shape(x) : i64[2] = [N, 9]`.
 // A name is bare if it consists of letters, digits and ._/- only, else in double quotes; `_` is an
 // absent operand. A node with the name of its first output has no @. A body has the dimensions of
 // the enclosing graph. The parser is graph_parse.cc.
@@ -27,8 +30,8 @@ namespace tcc {
 namespace {
 
 bool IsBareName(const std::string& name) {
-  static constexpr std::array<std::string_view, 7> kReserved = {
-      "_", "dim", "input", "constant", "return", "graph", "body"};
+  static constexpr std::array<std::string_view, 9> kReserved = {
+      "_", "dim", "input", "constant", "sizes", "return", "agree", "graph", "body"};
   if (name.empty() || std::ranges::find(kReserved, name) != kReserved.end()) {
     return false;
   }
@@ -90,14 +93,20 @@ struct AttributeText {
   std::string operator()(const Tensor& tensor) const { return TensorText(tensor); }
 };
 
-std::string TypeText(const Value& value) {
-  std::vector<std::string> dims;
-  for (const Expr& dim : value.shape) {
-    std::optional<int64_t> extent = AsConstant(dim);
-    dims.push_back(extent ? fmt::format("{}", *extent) : Print(dim));
+// Returns "[N, 9]"; with the separator "x", "[3x9]".
+std::string FormulasText(const std::vector<Expr>& formulas, std::string_view separator = ", ") {
+  std::vector<std::string> texts;
+  for (const Expr& formula : formulas) {
+    std::optional<int64_t> number = AsConstant(formula);
+    texts.push_back(number ? fmt::format("{}", *number) : Print(formula));
   }
-  std::string_view separator = StaticShape(value) ? "x" : ", ";
-  return fmt::format("{}[{}]", ToString(value.dtype), fmt::join(dims, separator));
+  return fmt::format("[{}]", fmt::join(texts, separator));
+}
+
+std::string TypeText(const Value& value) {
+  std::string shape = FormulasText(value.shape, StaticShape(value) ? "x" : ", ");
+  std::string elements = value.elements.empty() ? "" : " = " + FormulasText(value.elements);
+  return fmt::format("{}{}{}", ToString(value.dtype), shape, elements);
 }
 
 std::string OperandsText(const Graph& graph, const std::vector<ValueId>& ids) {
@@ -133,9 +142,18 @@ void AppendItems(const Graph& graph, const std::string& indent, std::string& tex
     const Value& value = graph.value(id);
     text += fmt::format("{}input {}: {}\n", indent, NameText(value.name), TypeText(value));
   }
-  for (const Value& value : graph.values) {
-    if (!value.constant) continue;
-    text += fmt::format("{}constant {}: {}\n", indent, NameText(value.name), TypeText(value));
+  std::vector<bool> computed(graph.values.size(), false);
+  for (const Node& node : graph.nodes) {
+    for (ValueId id : node.outputs) {
+      if (id != kNoValue) computed[id] = true;
+    }
+  }
+  for (size_t id = 0; id < graph.values.size(); ++id) {
+    const Value& value = graph.values[id];
+    bool sizes = !value.elements.empty() && !computed[id];
+    if (!value.constant && !sizes) continue;
+    text += fmt::format("{}{} {}: {}\n", indent, sizes ? "sizes" : "constant", NameText(value.name),
+                        TypeText(value));
   }
   for (const Node& node : graph.nodes) {
     text += indent + NodeText(graph, node) + "\n";
@@ -147,6 +165,10 @@ void AppendItems(const Graph& graph, const std::string& indent, std::string& tex
   }
   std::string results = OperandsText(graph, graph.outputs);
   text += fmt::format("{}return{}{}\n", indent, results.empty() ? "" : " ", results);
+  for (const Agreement& pair : graph.agreements) {
+    text +=
+        fmt::format("{}agree {} {}\n", indent, FormulasText({pair.a, pair.b}), Quoted(pair.where));
+  }
 }
 
 }  // namespace
@@ -154,7 +176,8 @@ void AppendItems(const Graph& graph, const std::string& indent, std::string& tex
 std::string Print(const Graph& graph) {
   std::string text = fmt::format("graph {} {{\n", NameText(graph.name));
   for (const Var& var : graph.shape_vars) {
-    text += fmt::format("  dim {} in {}..{}\n", NameText(var->name), var->low, var->high);
+    text += fmt::format("  dim {} in {}..{} usual {}\n", NameText(var->name), var->low, var->high,
+                        var->usual);
   }
   AppendItems(graph, "  ", text);
   return text + "}\n";

@@ -13,7 +13,10 @@ class GraphVerifier {
  public:
   // `depth` is the number of bodies around the graph.
   GraphVerifier(const Graph& graph, int depth)
-      : graph_(graph), depth_(depth), defined_(graph.values.size(), false) {}
+      : graph_(graph),
+        depth_(depth),
+        defined_(graph.values.size(), false),
+        known_(graph.values.size(), false) {}
 
   Status Verify() {
     TCC_RETURN_IF_ERROR(CheckShapeVars());
@@ -21,6 +24,10 @@ class GraphVerifier {
     for (ValueId id : graph_.inputs) TCC_RETURN_IF_ERROR(Define(id, "graph input"));
     for (const Node& node : graph_.nodes) TCC_RETURN_IF_ERROR(CheckNode(node));
     for (ValueId id : graph_.outputs) TCC_RETURN_IF_ERROR(CheckUse(id, "graph output"));
+    for (const Agreement& pair : graph_.agreements) {
+      TCC_RETURN_IF_ERROR(CheckFormula(pair.a, "an agreement"));
+      TCC_RETURN_IF_ERROR(CheckFormula(pair.b, "an agreement"));
+    }
     return OkStatus();
   }
 
@@ -48,6 +55,8 @@ class GraphVerifier {
         return InvalidInput("two values are named '{}'", value.name);
       }
       TCC_RETURN_IF_ERROR(CheckShape(value));
+      TCC_RETURN_IF_ERROR(CheckElements(value));
+      known_[id] = !value.elements.empty();
       if (value.constant) {
         TCC_RETURN_IF_ERROR(CheckConstant(value));
         defined_[id] = true;
@@ -56,17 +65,36 @@ class GraphVerifier {
     return OkStatus();
   }
 
+  Status CheckFormula(const Expr& formula, const std::string& of) {
+    if (!formula || formula.dtype() != kInt64) {
+      return InvalidInput("{}: a dimension is not an i64 expression", of);
+    }
+    for (const Var& var : VarsOf(formula)) {
+      if (!shape_vars_.contains(var)) {
+        return InvalidInput("{}: dimension variable '{}' is not the graph's", of, var->name);
+      }
+    }
+    return OkStatus();
+  }
+
+  Status CheckElements(const Value& value) {
+    if (value.elements.empty()) return OkStatus();
+    std::string of = fmt::format("value '{}'", value.name);
+    std::optional<std::vector<int64_t>> shape = StaticShape(value);
+    bool integers = value.dtype.is_integer() || value.dtype.is_bool();
+    if (!shape || !integers || value.constant ||
+        ElementCount(*shape).value_or(-1) != static_cast<int64_t>(value.elements.size())) {
+      return InvalidInput("{}: {} elements do not fit its type", of, value.elements.size());
+    }
+    for (const Expr& element : value.elements) {
+      TCC_RETURN_IF_ERROR(CheckFormula(element, of));
+    }
+    return OkStatus();
+  }
+
   Status CheckShape(const Value& value) {
     for (const Expr& dim : value.shape) {
-      if (!dim || dim.dtype() != kInt64) {
-        return InvalidInput("value '{}': a dimension is not an i64 expression", value.name);
-      }
-      for (const Var& var : VarsOf(dim)) {
-        if (!shape_vars_.contains(var)) {
-          return InvalidInput("value '{}': dimension variable '{}' is not the graph's", value.name,
-                              var->name);
-        }
-      }
+      TCC_RETURN_IF_ERROR(CheckFormula(dim, fmt::format("value '{}'", value.name)));
       if (std::optional<int64_t> extent = AsConstant(dim); extent && *extent < 0) {
         return InvalidInput("value '{}' has dimension {}; expected 0 or more", value.name, *extent);
       }
@@ -126,7 +154,7 @@ class GraphVerifier {
 
   Status CheckUse(ValueId id, const std::string& where) {
     TCC_RETURN_IF_ERROR(CheckRange(id, where));
-    if (defined_[id]) return OkStatus();
+    if (defined_[id] || known_[id]) return OkStatus();
     return InvalidInput("{}: value '{}' is used before it is defined", where,
                         graph_.value(id).name);
   }
@@ -143,6 +171,7 @@ class GraphVerifier {
   const Graph& graph_;
   int depth_;
   std::vector<bool> defined_;
+  std::vector<bool> known_;  // by elements, whether a node computes them or not
   VarSet shape_vars_;
 };
 

@@ -146,7 +146,7 @@ class FunctionParser {
   }
 
  private:
-  // Parses <tile f in 1..=64, shape N in 1..=4096>.
+  // Parses <tile f in 1..=64, shape N in 1..=4096 usual 128>.
   Status Vars(Function& fn) {
     if (!cursor_.Accept("<")) return OkStatus();
     do {
@@ -163,6 +163,10 @@ class FunctionParser {
       TCC_RETURN_IF_ERROR(cursor_.Expect("..="));
       TCC_ASSIGN_OR_RETURN(int64_t high, cursor_.Integer("the upper bound", low, kHigh));
       Var var = tile ? TileVar(name.text, low, high) : ShapeVar(name.text, low, high);
+      if (!tile && cursor_.Accept("usual")) {
+        TCC_ASSIGN_OR_RETURN(int64_t usual, cursor_.Integer("the usual value", low, high));
+        var = ShapeVar(name.text, low, high, usual);
+      }
       scope_.Define(name.text, var);
       fn.vars.push_back(var);
     } while (cursor_.Accept(","));

@@ -240,8 +240,10 @@ std::string VarsText(const std::vector<Var>& vars, Namer& names) {
   if (vars.empty()) return "";
   std::vector<std::string> texts;
   for (const Var& var : vars) {
-    texts.push_back(fmt::format("{} {} in {}..={}", var->role == VarRole::kShape ? "shape" : "tile",
-                                SpellName(names.Define(var)), var->low, var->high));
+    bool shape = var->role == VarRole::kShape;
+    texts.push_back(fmt::format("{} {} in {}..={}{}", shape ? "shape" : "tile",
+                                SpellName(names.Define(var)), var->low, var->high,
+                                shape ? fmt::format(" usual {}", var->usual) : ""));
   }
   return fmt::format("<{}>", fmt::join(texts, ", "));
 }

@@ -81,7 +81,7 @@ StatusOr<StmtParser::Binder> StmtParser::BinderHeader() {
   TCC_RETURN_IF_ERROR(cursor_.Expect("="));
   TCC_ASSIGN_OR_RETURN(binder.value, exprs_.Parse(std::nullopt));
   Expr var = Make<VarNode>(name.text, VarRole::kLoop, binder.value.dtype(), 0,
-                           std::numeric_limits<int64_t>::max());
+                           std::numeric_limits<int64_t>::max(), 0);
   binder.var = Var(var.as<VarNode>());
   scope_.Define(name.text, binder.var);
   return binder;

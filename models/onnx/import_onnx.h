@@ -16,10 +16,26 @@
 
 namespace tcc {
 
+// The least and greatest extent of a dimension that is left free.
+inline constexpr int64_t kMinFreeDim = 1;
+inline constexpr int64_t kMaxFreeDim = int64_t{1} << 24;
+
+// The range of a dimension that stays free, and the extent that kernels are scheduled for: any may
+// come, this one is the fastest.
+struct DimRange {
+  int64_t low = kMinFreeDim;
+  int64_t high = kMaxFreeDim;
+  int64_t usual = 0;  // 0: chosen
+};
+
 struct ImportOptions {
   // Values for dimensions by the model's name for them (`--dim N=1`). A dimension without a name is
   // called INPUT_AXIS, say x_0.
   std::map<std::string, int64_t> dims = {};
+  // Ranges for dimensions that stay free (`--dim N=1..32:8`), by the same names. Without one, the
+  // range is [1, 2^24], or from 0 for a name that begins with "past"; the usual extent is 8 for
+  // axis 0 of an input, else 128.
+  std::map<std::string, DimRange> ranges = {};
   // Whole shapes of inputs (`--shape x=1x3x224x224`); they set the named dimensions in them too.
   std::map<std::string, std::vector<int64_t>> shapes = {};
   // Inputs that become constants (`--bind mask=file.npy`).
@@ -39,10 +55,6 @@ struct ImportOptions {
   // Receives a line per oddity of the model that the import resolved.
   std::function<void(const std::string& message)> warn = {};
 };
-
-// The range of the Shape variable for a dimension that is left free.
-inline constexpr int64_t kMinFreeDim = 1;
-inline constexpr int64_t kMaxFreeDim = int64_t{1} << 24;
 
 // Reads a model into the form that ir/graph/graph.h describes. Initializers and Constant nodes
 // become constants, as does an Identity of one; large tensors stay mapped in their files. Every

@@ -1,6 +1,7 @@
 #include "models/onnx/onnx_shapes.h"
 
 #include <absl/strings/ascii.h>
+#include <absl/strings/match.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -57,6 +58,19 @@ const std::vector<int64_t>* GivenShape(const ImportOptions& options, const std::
   return shape == options.shapes.end() ? nullptr : &shape->second;
 }
 
+Status CheckRange(const std::string& dim, const DimRange& range) {
+  bool has_usual = range.usual == 0 || (range.low <= range.usual && range.usual <= range.high);
+  if (0 <= range.low && range.low <= range.high && range.high <= kMaxFreeDim && has_usual) {
+    return OkStatus();
+  }
+  std::string usual = range.usual == 0 ? "" : fmt::format(" with usual extent {}", range.usual);
+  return WithOption(
+      UsageError("dimension '{}' has the range {}..{}{}; expected a range within 0..{}{}", dim,
+                 range.low, range.high, usual, kMaxFreeDim,
+                 has_usual ? "" : " and a usual extent in it"),
+      Option::kDims);
+}
+
 }  // namespace
 
 Status ModelShapes::Bind(const std::string& dim, int64_t value) {
@@ -104,25 +118,50 @@ Status ModelShapes::BindDims(const std::vector<const onnxpb::ValueInfo*>& inputs
       dims_.insert(std::move(name));
     }
   }
+  // Returns the model's name for the dimension that an option calls so.
+  auto meant_by = [&](const std::string& name) -> StatusOr<std::string> {
+    if (dims_.contains(name)) return name;
+    auto meant = called.find(name);
+    if (meant != called.end() && meant->second.size() == 1) return *meant->second.begin();
+    return WithOption(
+        UsageError("no dimension is named '{}'; {}", name,
+                   dims_.empty() ? std::string("all of them are fixed")
+                                 : fmt::format("there are {}", fmt::join(dims_, ", "))),
+        Option::kDims);
+  };
   for (const auto& [name, value] : options_.dims) {
     if (value < 0) {
       return WithOption(UsageError("dimension '{}' is {}; expected 0 or more", name, value),
                         Option::kDims);
     }
-    auto meant = called.find(name);
-    bool by_call = !dims_.contains(name) && meant != called.end() && meant->second.size() == 1;
-    TCC_RETURN_IF_ERROR(Bind(by_call ? *meant->second.begin() : name, value));
-    if (!by_call && !dims_.contains(name)) {
-      return WithOption(
-          UsageError("no dimension is named '{}'; {}", name,
-                     dims_.empty() ? std::string("all of them are fixed")
-                                   : fmt::format("there are {}", fmt::join(dims_, ", "))),
-          Option::kDims);
+    TCC_ASSIGN_OR_RETURN(std::string dim, meant_by(name));
+    TCC_RETURN_IF_ERROR(Bind(dim, value));
+    if (dim != name) call_of.emplace(dim, name);
+  }
+  for (const auto& [name, range] : options_.ranges) {
+    TCC_RETURN_IF_ERROR(CheckRange(name, range));
+    TCC_ASSIGN_OR_RETURN(std::string dim, meant_by(name));
+    if (bound_.contains(dim) || !ranges_.emplace(dim, range).second) {
+      return WithOption(UsageError("dimension '{}' is given twice", name), Option::kDims);
     }
-    if (by_call) call_of.emplace(*meant->second.begin(), name);
   }
   TellGiven(inputs, call_of);
   return OkStatus();
+}
+
+// Returns the range of a dimension that stays free; `axis` is where it stands in its first input.
+DimRange ModelShapes::RangeOf(const std::string& dim, int axis) const {
+  constexpr int64_t kUsualBatch = 8;
+  DimRange range;
+  auto given = ranges_.find(dim);
+  if (given != ranges_.end()) {
+    range = given->second;
+  } else if (absl::StartsWithIgnoreCase(dim, "past")) {
+    range.low = 0;
+  }
+  int64_t chosen = axis == 0 ? kUsualBatch : kUsualExtent;
+  if (range.usual == 0) range.usual = std::clamp(chosen, range.low, range.high);
+  return range;
 }
 
 // Tells of each dimension that the options give. `call_of` has the options' keys for dimensions
@@ -156,7 +195,8 @@ Expr ModelShapes::Dimension(const onnxpb::ValueInfo& input, int axis) {
   if (std::optional<Expr> known = Known(name)) return *known;
   std::string hint = Identifier(name);
   while (!hints_.insert(hint).second) hint += "_";
-  vars_.push_back(ShapeVar(hint, kMinFreeDim, kMaxFreeDim));
+  DimRange range = RangeOf(name, axis);
+  vars_.push_back(ShapeVar(hint, range.low, range.high, range.usual));
   free_.emplace(name, vars_.back());
   return Expr(vars_.back());
 }

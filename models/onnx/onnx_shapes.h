@@ -46,6 +46,7 @@ class ModelShapes {
   Status ReadDeclared(const onnxpb::ValueInfo& input);
   Status SetShape(const onnxpb::ValueInfo& input, std::vector<Expr> shape);
   Status ReadUnused(const onnxpb::ValueInfo& input);
+  DimRange RangeOf(const std::string& dim, int axis) const;
   Expr Dimension(const onnxpb::ValueInfo& input, int axis);
   std::optional<Expr> Known(const std::string& dim) const;
   Status CheckOptions(const std::vector<const onnxpb::ValueInfo*>& inputs) const;
@@ -53,7 +54,8 @@ class ModelShapes {
   const ImportOptions& options_;
   std::map<std::string, int64_t> bound_;
   std::map<std::string, Var> free_;
-  std::set<std::string> dims_;  // names of all inputs' dimensions
+  std::map<std::string, DimRange> ranges_;  // of dimensions that stay free, as given
+  std::set<std::string> dims_;              // names of all inputs' dimensions
   std::set<std::string> hints_;
   std::vector<Var> vars_;
   bool zeros_are_unknown_ = false;  // whether a given shape has overridden an extent of 0

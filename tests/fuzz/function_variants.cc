@@ -25,7 +25,7 @@ class Renamer final : public Mutator {
   // Called once a variable: results are remembered.
   Expr Rewrite(const VarNode& var) override {
     std::string name = "other" + std::to_string(count_++ % 7);
-    return Make<VarNode>(name, var.role, var.dtype, var.low, var.high);
+    return Make<VarNode>(name, var.role, var.dtype, var.low, var.high, var.usual);
   }
 
   Stmt Rewrite(const For& loop) override {

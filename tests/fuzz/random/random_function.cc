@@ -189,7 +189,7 @@ class FunctionGenerator {
     if (lowered_ && random_.OneIn(3)) dtype = dtype.WithLanes(RandomLanes(random_));
     Expr value = exprs_.Make(dtype, 2);
     Expr node = tcc::Make<VarNode>(RandomName(random_), VarRole::kLoop, dtype, 0,
-                                   std::numeric_limits<int64_t>::max());
+                                   std::numeric_limits<int64_t>::max(), 0);
     Var var(node.as<VarNode>());
     scope_.scalars.push_back(var);
     Stmt body = Body(depth - 1);
