@@ -1,6 +1,7 @@
 #include "graph/ops/op_lowering.h"
 
 #include "graph/ops/lowerings.h"
+#include "graph/ops/normal_form.h"
 #include "support/check.h"
 
 namespace tcc {
@@ -46,7 +47,9 @@ StatusOr<LoweredNode> LowerNode(const Graph& graph, const Node& node) {
   TCC_CHECK(lower) << "no lowering of " << ToString(node.op);
   NodeLowering lowering(graph, node);
   TCC_RETURN_IF_ERROR(lower(lowering));
-  return std::move(lowering).Finish();
+  LoweredNode lowered = std::move(lowering).Finish();
+  NormalizeShapes(graph, lowered.program);
+  return lowered;
 }
 
 }  // namespace tcc

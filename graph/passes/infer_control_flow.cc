@@ -200,7 +200,9 @@ class ControlFlow {
   void SetCapturedShapes(Graph& body) const {
     for (size_t i = FirstCaptured(node_), b = FirstCapturedInput(node_); i < node_.inputs.size();
          ++i, ++b) {
-      body.values[body.inputs[b]].shape = graph_.value(node_.inputs[i]).shape;
+      const Value& captured = graph_.value(node_.inputs[i]);
+      body.values[body.inputs[b]].shape = captured.shape;
+      body.values[body.inputs[b]].elements = captured.elements;
     }
   }
 

@@ -7,6 +7,8 @@
 #include "graph/ops/node_lowering.h"
 #include "graph/ops/op_lowering.h"
 #include "graph/ops/storage_order.h"
+#include "graph/passes/agreements.h"
+#include "graph/passes/elements.h"
 #include "graph/passes/evaluate.h"
 #include "graph/passes/expand_recurrence.h"
 #include "graph/passes/infer_control_flow.h"
@@ -52,7 +54,8 @@ Status CheckSize(const Node& node, const Value& value) {
                                                    ToString(node.op), value.name));
 }
 
-Status InferNode(Graph& graph, const Node& node) {
+// Returns what the lowering takes for granted of free extents.
+StatusOr<std::vector<Agreement>> InferNode(Graph& graph, const Node& node) {
   TCC_ASSIGN_OR_RETURN(LoweredNode lowered, LowerNode(graph, node));
   for (NodeResult& result : ResultsOf(graph, node, lowered)) {
     Value& value = graph.values[result.value];
@@ -60,7 +63,7 @@ Status InferNode(Graph& graph, const Node& node) {
     value.dtype = result.dtype;
     TCC_RETURN_IF_ERROR(CheckSize(node, value));
   }
-  return OkStatus();
+  return std::move(lowered.agreements);
 }
 
 // Subtracts work from the budget.
@@ -70,6 +73,25 @@ Status Spend(const Node& node, int64_t amount, std::string_view what, int64_t& l
   return absl::ResourceExhaustedError(fmt::format(
       "node '{}' ({}): inferring the model's shapes takes more {} than the budget holds", node.name,
       ToString(node.op), what));
+}
+
+// Notes the elements of a node's result that Shape variables decide. Returns whether it became a
+// constant.
+bool InferElements(Graph& graph, const Node& node) {
+  if (graph.shape_vars.empty()) return false;
+  Value& value = graph.values[node.outputs[0]];
+  std::vector<Expr> elements = ElementsOf(graph, node);
+  std::optional<std::vector<int64_t>> numbers = AsNumbers(elements);
+  if (elements.empty() || !numbers || node.outputs.size() > 1) {
+    value.elements = std::move(elements);
+    return false;
+  }
+  Tensor tensor = MakeZeroTensor(value.dtype, *StaticShape(value));
+  for (size_t i = 0; i < numbers->size(); ++i) {
+    SetElementInt(tensor, static_cast<int64_t>(i), (*numbers)[i]);
+  }
+  SetConstant(value, tensor);
+  return true;
 }
 
 // Evaluates a small node. Returns whether its outputs became constants. Bytes stay bytes, for
@@ -86,6 +108,98 @@ StatusOr<bool> EvaluateIfSmall(Graph& graph, const Node& node, InferenceBudget& 
   SetConstants(graph, node, *results);
   return true;
 }
+
+// Infers the nodes of a graph one by one.
+class ShapeInference {
+ public:
+  ShapeInference(Graph& graph, InferenceBudget& budget, bool is_part)
+      : graph_(graph),
+        budget_(budget),
+        is_part_(is_part),
+        pending_(std::make_move_iterator(graph.nodes.begin()),
+                 std::make_move_iterator(graph.nodes.end())) {
+    graph_.nodes.clear();
+  }
+
+  Status Run() {
+    while (!pending_.empty()) {
+      Node node = std::move(pending_.front());
+      pending_.pop_front();
+      TCC_RETURN_IF_ERROR(Infer(std::move(node)));
+    }
+    return OkStatus();
+  }
+
+ private:
+  Status Infer(Node node) {
+    if (node.op == OpKind::kConstant) {
+      TCC_ASSIGN_OR_RETURN(Tensor tensor, ConstantTensor(node));
+      SetConstant(graph_.values[node.outputs[0]], tensor);
+      return OkStatus();
+    }
+    if (IsValueDependent(node.op)) {
+      TCC_ASSIGN_OR_RETURN(std::vector<Tensor> results,
+                           EvaluateValueDependent(graph_, node, kValueDependentBytes));
+      SetConstants(graph_, node, results);
+      return OkStatus();
+    }
+    if (!node.bodies.empty()) return InferBodies(std::move(node));
+    if (IsRecurrence(node)) {
+      TCC_ASSIGN_OR_RETURN(std::vector<Node> nodes, ExpandRecurrence(graph_, node));
+      return LookAt(node, std::move(nodes));
+    }
+    TCC_ASSIGN_OR_RETURN(std::vector<Agreement> agreements, InferNode(graph_, node));
+    bool known = InferElements(graph_, node);
+    if (!known) {
+      TCC_ASSIGN_OR_RETURN(known, EvaluateIfSmall(graph_, node, budget_));
+    }
+    if (!known) graph_.nodes.push_back(std::move(node));
+    Agree(std::move(agreements));
+    return OkStatus();
+  }
+
+  Status InferBodies(Node node) {
+    for (const Graph& body : node.bodies) {
+      auto nodes = static_cast<int64_t>(body.nodes.size());
+      TCC_RETURN_IF_ERROR(Spend(node, nodes, "nodes", budget_.nodes));
+    }
+    TCC_ASSIGN_OR_RETURN(InferredControlFlow inferred, InferControlFlow(graph_, node, budget_));
+    TCC_RETURN_IF_ERROR(LookAt(node, std::move(inferred.pending)));
+    std::vector<Agreement> agreements;
+    for (Graph& body : node.bodies)
+      std::ranges::move(body.agreements, std::back_inserter(agreements));
+    for (Graph& body : node.bodies) body.agreements.clear();
+    if (inferred.stays) graph_.nodes.push_back(std::move(node));
+    Agree(std::move(agreements));
+    return OkStatus();
+  }
+
+  // Queues the nodes in place of a node, or behind it.
+  Status LookAt(const Node& node, std::vector<Node> nodes) {
+    TCC_RETURN_IF_ERROR(Spend(node, static_cast<int64_t>(nodes.size()), "nodes", budget_.nodes));
+    pending_.insert(pending_.begin(), std::make_move_iterator(nodes.begin()),
+                    std::make_move_iterator(nodes.end()));
+    return OkStatus();
+  }
+
+  // A part leaves its agreements to the whole graph, whose variables they may settle.
+  void Agree(std::vector<Agreement> agreements) {
+    if (agreements.empty()) return;
+    if (is_part_) {
+      std::ranges::move(agreements, std::back_inserter(graph_.agreements));
+      return;
+    }
+    Substitution replaced = AddAgreements(graph_, agreements);
+    for (Node& node : pending_) {
+      for (Graph& body : node.bodies) SubstituteDims(body, replaced);
+    }
+  }
+
+  Graph& graph_;
+  InferenceBudget& budget_;
+  bool is_part_;
+  std::deque<Node> pending_;
+};
 
 }  // namespace
 
@@ -114,54 +228,11 @@ bool GivesItsResults(const Graph& graph, const Node& node) {
 
 Status InferShapes(Graph& graph) {
   InferenceBudget budget;
-  return InferShapes(graph, budget);
+  return ShapeInference(graph, budget, /*is_part=*/false).Run();
 }
 
-Status InferShapes(Graph& graph, InferenceBudget& budget) {
-  std::deque<Node> pending(std::make_move_iterator(graph.nodes.begin()),
-                           std::make_move_iterator(graph.nodes.end()));
-  graph.nodes.clear();
-  // Queues the nodes in place of a node, or behind it.
-  auto look_at = [&](const Node& node, std::vector<Node> nodes) {
-    TCC_RETURN_IF_ERROR(Spend(node, static_cast<int64_t>(nodes.size()), "nodes", budget.nodes));
-    pending.insert(pending.begin(), std::make_move_iterator(nodes.begin()),
-                   std::make_move_iterator(nodes.end()));
-    return OkStatus();
-  };
-  while (!pending.empty()) {
-    Node node = std::move(pending.front());
-    pending.pop_front();
-    if (node.op == OpKind::kConstant) {
-      TCC_ASSIGN_OR_RETURN(Tensor tensor, ConstantTensor(node));
-      SetConstant(graph.values[node.outputs[0]], tensor);
-      continue;
-    }
-    if (IsValueDependent(node.op)) {
-      TCC_ASSIGN_OR_RETURN(std::vector<Tensor> results,
-                           EvaluateValueDependent(graph, node, kValueDependentBytes));
-      SetConstants(graph, node, results);
-      continue;
-    }
-    if (!node.bodies.empty()) {
-      for (const Graph& body : node.bodies) {
-        auto nodes = static_cast<int64_t>(body.nodes.size());
-        TCC_RETURN_IF_ERROR(Spend(node, nodes, "nodes", budget.nodes));
-      }
-      TCC_ASSIGN_OR_RETURN(InferredControlFlow inferred, InferControlFlow(graph, node, budget));
-      TCC_RETURN_IF_ERROR(look_at(node, std::move(inferred.pending)));
-      if (inferred.stays) graph.nodes.push_back(std::move(node));
-      continue;
-    }
-    if (IsRecurrence(node)) {
-      TCC_ASSIGN_OR_RETURN(std::vector<Node> nodes, ExpandRecurrence(graph, node));
-      TCC_RETURN_IF_ERROR(look_at(node, std::move(nodes)));
-      continue;
-    }
-    TCC_RETURN_IF_ERROR(InferNode(graph, node));
-    TCC_ASSIGN_OR_RETURN(bool evaluated, EvaluateIfSmall(graph, node, budget));
-    if (!evaluated) graph.nodes.push_back(std::move(node));
-  }
-  return OkStatus();
+Status InferShapes(Graph& part, InferenceBudget& budget) {
+  return ShapeInference(part, budget, /*is_part=*/true).Run();
 }
 
 bool ShapesAgree(const std::vector<Expr>& a, const std::vector<Expr>& b) {

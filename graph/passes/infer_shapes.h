@@ -27,6 +27,10 @@ bool GivesItsResults(const Graph& graph, const Node& node);
 // constants and their nodes go, because later shapes may depend on them. Bodies are treated
 // likewise (infer_control_flow.h). LSTM, GRU and RNN are expanded (expand_recurrence.h).
 //
+// Shapes are formulas where dimensions are free, as are the elements of small integer tensors that
+// they decide. What nodes take for granted of free dimensions is noted as the graph's agreements; a
+// Shape variable that one settles is replaced everywhere, in inputs too (agreements.h).
+//
 // An inferred shape replaces the declared one of a graph output. Fails with the node's own error
 // (op_lowering.h); the graph is then incomplete and must be discarded.
 Status InferShapes(Graph& graph);
@@ -41,9 +45,10 @@ struct InferenceBudget {
   int64_t nodes = int64_t{1} << 18;
 };
 
-// Infers shapes within a budget, which it lowers by the work done. ResourceExhausted, naming the
-// node, if the budget runs out.
-Status InferShapes(Graph& graph, InferenceBudget& budget);
+// Infers the shapes of a body or another part of a graph within a budget, which it lowers by the
+// work done. Its agreements are noted in it, but settle no variable: the whole graph has them too.
+// ResourceExhausted, naming the node, if the budget runs out.
+Status InferShapes(Graph& part, InferenceBudget& budget);
 
 // Returns false where a dimension that both shapes know differs.
 bool ShapesAgree(const std::vector<Expr>& a, const std::vector<Expr>& b);

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "graph/ops/op_lowering.h"
 #include "graph/passes/control_flow.h"
 #include "graph/passes/passes.h"
 
@@ -46,6 +47,14 @@ void CompactValues(Graph& graph) {
   }
 }
 
+// Returns whether the node reads the operand's elements when it runs: sizes that are known by
+// formulas may only decide its shape.
+bool ReadsElements(const Graph& graph, const Node& node, ValueId input) {
+  if (graph.value(input).elements.empty() || !node.bodies.empty()) return true;
+  StatusOr<LoweredNode> lowered = LowerNode(graph, node);
+  return !lowered.ok() || std::ranges::find(lowered->inputs, input) != lowered->inputs.end();
+}
+
 }  // namespace
 
 Status RemoveDead(Graph& graph) {
@@ -66,7 +75,7 @@ Status RemoveDead(Graph& graph) {
       if (!is_wanted(node.outputs[i])) node.outputs[i] = kNoValue;
     }
     for (ValueId input : node.inputs) {
-      if (input != kNoValue) wanted[input] = true;
+      if (input != kNoValue && ReadsElements(graph, node, input)) wanted[input] = true;
     }
     kept.push_back(std::move(node));
   }

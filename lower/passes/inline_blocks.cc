@@ -28,7 +28,7 @@ Stmt InitOf(const Reduce& reduce, const Block& block) {
 }
 
 Var HeldVar(const std::string& name, size_t element, const Expr& value) {
-  Expr var = Make<VarNode>(name + std::to_string(element), VarRole::kLoop, value.dtype(), 0, 0);
+  Expr var = Make<VarNode>(name + std::to_string(element), VarRole::kLoop, value.dtype(), 0, 0, 0);
   return Var(var.as<VarNode>());
 }
 

@@ -126,7 +126,7 @@ class LoopVectorizer {
     if (!Varies(value)) return MakeStmt<Let>(let.var, value, Vectorize(let.body, mask));
     // Lanes that are masked off do not load either.
     if (mask) value = SelectOf(mask, value, Make<Broadcast>(Const(let.value.dtype(), 0), lanes_));
-    Expr wide = Make<VarNode>(let.var->name, VarRole::kLoop, value.dtype(), 0, 0);
+    Expr wide = Make<VarNode>(let.var->name, VarRole::kLoop, value.dtype(), 0, 0, 0);
     lets_.emplace(let.var, wide);
     // Both versions of a masked region may define it, so each definition has a variable of its own.
     Stmt result = MakeStmt<Let>(Var(wide.as<VarNode>()), value, Vectorize(let.body, mask));

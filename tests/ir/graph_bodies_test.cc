@@ -9,7 +9,7 @@ namespace {
 
 // Sums the rows of x while a flag holds, from inside a branch.
 constexpr const char* kNested = R"(graph nested {
-  dim N in 1..64
+  dim N in 1..64 usual 64
   input flag: bool[]
   input x: f32[5, N]
   input start: f32[N]

@@ -120,6 +120,35 @@ TEST_CASE("a cut or garbled text is refused, never read past its end", "[ir][gra
   CHECK_FALSE(ParseGraph("graph g { input x: f32[99999999999999999999] return x }", graph).ok());
 }
 
+TEST_CASE("elements and agreements are part of a graph's text", "[ir][graph]") {
+  const std::string text = R"(graph g {
+  dim N in 1..64 usual 8
+  dim M in 0..9 usual 9
+  input x: f32[N, M]
+  sizes target: i64[2] = [N * M, 1]
+  k = Shape(x) : i64[2] = [N, M]
+  y = Reshape(x, target) : f32[N * M, 1]
+  return y, k
+  agree [N + 1, 2 * M] "node \x22y\x22"
+}
+)";
+  StatusOr<Graph> graph = ParseGraph(text, Graph());
+  REQUIRE(graph.status() == OkStatus());
+  CHECK(Print(*graph) == text);
+  CHECK(graph->shape_vars[0]->usual == 8);
+  CHECK(graph->agreements[0].where == "node \"y\"");
+  auto refused = [&](const std::string& from, const std::string& to) {
+    std::string wrong = text;
+    wrong.replace(wrong.find(from), from.size(), to);
+    return !ParseGraph(wrong, Graph()).ok();
+  };
+  CHECK(refused("[N * M, 1]\n", "[N * M]\n"));                 // fewer than the type has
+  CHECK(refused("i64[2] = [N, M]", "f32[2] = [N, M]"));        // floats
+  CHECK(refused("agree [N + 1, 2 * M]", "agree [K, 2 * M]"));  // not a dimension of the graph
+  CHECK(refused("usual 8", "usual 65"));
+  CHECK(refused("1..64", "64..1"));
+}
+
 TEST_CASE("a graph's text with a sum of one operand is refused", "[ir][graph]") {
   auto message = [](const std::string& node) {
     std::string text = "graph g {\n input x: f32[2]\n y = " + node + " : f32[2]\n return y\n}";

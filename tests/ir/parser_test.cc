@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "ir/expr/compare.h"
+#include "ir/expr/evaluate.h"
 #include "ir/text/printer.h"
 #include "tests/programs/equal_up_to_names.h"
 
@@ -267,4 +268,21 @@ TEST_CASE("a standard combiner needs no definition and a definition gives the sa
   CHECK(named.as<Reduce>()->combiner.get() == SumCombiner(kFloat32).get());
   CHECK(defined.as<Reduce>()->combiner.get() == SumCombiner(kFloat32).get());
   CHECK_FALSE(Equal(other.as<Reduce>()->combiner, SumCombiner(kFloat32)));
+}
+
+TEST_CASE("a shape variable's usual value is in its range", "[ir][parser]") {
+  auto parsed = [](const std::string& var) {
+    return ParseFunction("fn f<" + var +
+                         ">(A: f32[N], B: f32[N]) { for i in 0..N { B[i] = A[i] } }");
+  };
+  StatusOr<Function> fn = parsed("shape N in 1..=32 usual 8");
+  REQUIRE(fn.status() == OkStatus());
+  CHECK(AtUsual(Expr(fn->vars[0]) * Expr(3) + Expr(1)) == 25);
+  CHECK(AtUsual(LoopVar("i") + Expr(1)) == std::nullopt);
+  CHECK(parsed("shape N in 1..=32")->vars[0]->usual == 32);
+  CHECK(parsed("shape N in 1..=999")->vars[0]->usual == kUsualExtent);
+  CHECK_FALSE(parsed("shape N in 1..=32 usual 33").ok());
+  CHECK_FALSE(parsed("shape N in 1..=32 usual").ok());
+  // What is made for other sizes is another function.
+  CHECK_FALSE(AlphaEqual(*fn, *parsed("shape N in 1..=32 usual 16")));
 }

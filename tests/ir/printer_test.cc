@@ -61,7 +61,7 @@ fn mm(A: f32[13, 11], B: f32[11, 9], C: f32[13, 9]) tensor {
   }
 }
 )",
-      R"(fn tiled<tile f in 1..=64, shape N in -1..=4096>(A: f32[N], B: f32[N] constant) scheduled {
+      R"(fn tiled<tile f in 1..=64, shape N in -1..=4096 usual 128>(A: f32[N], B: f32[N] constant) scheduled {
   for io in 0..ceildiv(N, f) blockIdx.x @b/i.0 {
     alloc S: f32[N] shared window [io * f - 1] size [f + 2] versions 2 circular 0
     for ii in 0..f threadIdx.x @b/i.1 {

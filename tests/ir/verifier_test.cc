@@ -158,7 +158,7 @@ TEST_CASE("vectors and masks wait for the lowered level", "[ir][verifier]") {
   RowSum sum;
   Expr lanes = Make<Broadcast>(Expr(1), 4);
   Stmt vector = MakeStmt<Let>(
-      Var(*Make<VarNode>("v", VarRole::kLoop, kInt64.WithLanes(4), 0, 9).as<VarNode>()), lanes,
+      Var(*Make<VarNode>("v", VarRole::kLoop, kInt64.WithLanes(4), 0, 9, 0).as<VarNode>()), lanes,
       Nothing());
   CheckRefused(by_hand::Make({}, vector), "a vector (i64x4) stands in a tensor function");
   Stmt masked =

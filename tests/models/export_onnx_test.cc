@@ -16,7 +16,7 @@ Graph OneNode(OpKind op, const std::map<std::string, Attribute>& attributes,
               const std::vector<int64_t>& axes = {}) {
   Graph graph;
   graph.name = "one";
-  Var batch = ShapeVar("N", kMinFreeDim, kMaxFreeDim);
+  Var batch = ShapeVar("N", kMinFreeDim, kMaxFreeDim, 8);
   graph.shape_vars = {batch};
   ValueId x = graph.AddValue({"x", kFloat32, {batch, 3, 8, 8}, {}});
   ValueId y = graph.AddValue({"y", kFloat32, {batch, 3, 8, 8}, {}});

@@ -1,0 +1,83 @@
+#include "graph/passes/agreements.h"
+
+#include <algorithm>
+
+#include "graph/ops/node_lowering.h"
+#include "graph/ops/normal_form.h"
+#include "ir/expr/visitor.h"
+
+namespace tcc {
+namespace {
+
+void Rewrite(const Graph& around, std::vector<Expr>& formulas, const Substitution& values) {
+  for (Expr& formula : formulas) {
+    if (AsConstant(formula)) continue;
+    formula = NormalForm(around, values.empty() ? formula : Substitute(formula, values));
+  }
+}
+
+// Rewrites the formulas of a graph and its bodies; `around` has the agreements.
+void Rewrite(const Graph& around, Graph& graph, const Substitution& values) {
+  for (Value& value : graph.values) {
+    Rewrite(around, value.shape, values);
+    Rewrite(around, value.elements, values);
+  }
+  std::erase_if(graph.shape_vars, [&](const Var& var) { return values.contains(var); });
+  for (Node& node : graph.nodes) {
+    for (Graph& body : node.bodies) Rewrite(around, body, values);
+  }
+}
+
+// Returns the place of a lone variable of the graph; nullopt for another formula.
+std::optional<size_t> PlaceOfVar(const Graph& graph, const Expr& formula) {
+  for (size_t i = 0; i < graph.shape_vars.size(); ++i) {
+    if (formula.same_as(graph.shape_vars[i])) return i;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void SubstituteDims(Graph& graph, const Substitution& values) {
+  std::vector<Agreement> agreements = std::exchange(graph.agreements, {});
+  for (Agreement& pair : agreements) {
+    pair.a = NormalForm(graph, Substitute(pair.a, values));
+    pair.b = NormalForm(graph, Substitute(pair.b, values));
+    if (!SameExtent(pair.a, pair.b)) graph.agreements.push_back(std::move(pair));
+  }
+  Rewrite(graph, graph, values);
+}
+
+Substitution Settled(const Graph& graph, const Agreement& agreement) {
+  std::optional<size_t> a = PlaceOfVar(graph, agreement.a);
+  std::optional<size_t> b = PlaceOfVar(graph, agreement.b);
+  if (a && (!b || *a > *b) && !UsesVar(agreement.b, graph.shape_vars[*a])) {
+    return {{graph.shape_vars[*a], agreement.b}};
+  }
+  if (b && !UsesVar(agreement.a, graph.shape_vars[*b])) {
+    return {{graph.shape_vars[*b], agreement.a}};
+  }
+  return {};
+}
+
+Substitution AddAgreements(Graph& graph, const std::vector<Agreement>& agreements) {
+  Substitution replaced;
+  for (const Agreement& fresh : agreements) {
+    Agreement pair = fresh;
+    pair.a = NormalForm(graph, Substitute(pair.a, replaced));
+    pair.b = NormalForm(graph, Substitute(pair.b, replaced));
+    if (SameExtent(pair.a, pair.b)) continue;
+    Substitution settled = Settled(graph, pair);
+    if (settled.empty()) {
+      graph.agreements.push_back(std::move(pair));
+      Rewrite(graph, graph, {});
+      continue;
+    }
+    for (auto& [var, value] : replaced) value = Substitute(value, settled);
+    replaced.insert(settled.begin(), settled.end());
+    SubstituteDims(graph, settled);
+  }
+  return replaced;
+}
+
+}  // namespace tcc

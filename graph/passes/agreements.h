@@ -1,0 +1,24 @@
+#pragma once
+
+#include <vector>
+
+#include "ir/expr/substitute.h"
+#include "ir/graph/graph.h"
+
+namespace tcc {
+
+// Replaces Shape variables in all shapes, elements and agreements of the graph and its bodies, and
+// drops them from its variables.
+void SubstituteDims(Graph& graph, const Substitution& values);
+
+// Returns the variable that an agreement settles, and its value: one side is a lone variable of the
+// graph that the other side does not use. Of two lone variables the later one is settled. Empty if
+// the agreement settles none.
+Substitution Settled(const Graph& graph, const Agreement& agreement);
+
+// Adds agreements to a graph. One that settles a variable replaces it everywhere, so that an
+// input's dimension may become a formula; another one stays, and its second formula is replaced by
+// its first where it is a whole dimension. Returns the variables that were replaced.
+Substitution AddAgreements(Graph& graph, const std::vector<Agreement>& agreements);
+
+}  // namespace tcc

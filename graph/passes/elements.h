@@ -1,0 +1,18 @@
+#pragma once
+
+#include <vector>
+
+#include "ir/graph/graph.h"
+
+namespace tcc {
+
+// The greatest number of elements that are kept as formulas: more than the rank of any tensor.
+inline constexpr int64_t kMaxKnownElements = 64;
+
+// Returns the elements of the node's first output as formulas over Shape variables, in normal form:
+// arithmetic on dimensions as exporters write it. Empty where an element is unknown, for types that
+// are neither integers nor bools and for more than kMaxKnownElements. Expects the output to have its
+// type and shape.
+std::vector<Expr> ElementsOf(const Graph& graph, const Node& node);
+
+}  // namespace tcc
