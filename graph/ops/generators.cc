@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "graph/ops/extent_formulas.h"
 #include "graph/ops/lowerings.h"
 
 // Operators whose elements follow from their places.
@@ -33,28 +34,80 @@ std::optional<int64_t> CountOf(const Tensor& start, const Tensor& limit, const T
   return count > INT64_MAX ? std::nullopt : std::optional(static_cast<int64_t>(count));
 }
 
+// Returns the same for integers of which some are formulas. Expects a delta other than 0.
+Expr CountOf(const Expr& start, const Expr& limit, int64_t delta) {
+  Expr distance = delta > 0 ? DifferenceOf(limit, start) : DifferenceOf(start, limit);
+  int64_t width = delta > 0 ? delta : -std::max(delta, -INT64_MAX);
+  return CeilQuotientOf(LargerOf(distance, Expr(0)), Expr(width));
+}
+
+constexpr const char* kRangeOperands[] = {"start", "limit", "delta"};
+
+// Returns how many elements a Range has whose operands are constants, or formulas.
+StatusOr<Expr> CountOfRange(const NodeLowering& node) {
+  bool constant = node.Constant(0) && node.Constant(1) && node.Constant(2);
+  if (constant) {
+    std::optional<int64_t> count = CountOf(*node.Constant(0), *node.Constant(1), *node.Constant(2));
+    if (count) return Expr(*count);
+    return node.Error("there is no end to this range");
+  }
+  Expr numbers[3];
+  for (size_t i = 0; i < 3; ++i) {
+    TCC_ASSIGN_OR_RETURN(std::vector<Expr> elements, node.Ints(i, kRangeOperands[i]));
+    numbers[i] = elements[0];
+  }
+  std::optional<int64_t> delta = AsConstant(numbers[2]);
+  if (!delta) return node.NotConstant(2, "delta");
+  if (*delta == 0) return node.Error("there is no end to this range");
+  return CountOf(numbers[0], numbers[1], *delta);
+}
+
+// Returns an operand of one element, whether it is a formula or is loaded.
+Expr ScalarOperand(NodeLowering& node, size_t input) {
+  const std::vector<Expr>& elements = node.Elements(input);
+  if (elements.size() == 1) return CastTo(node.Type(input), elements[0]);
+  return node.Load(input, std::vector<Expr>(node.Rank(input), Expr(0)));
+}
+
 }  // namespace
 
 Status LowerRange(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(3, 3));
-  const char* names[] = {"start", "limit", "delta"};
   for (size_t i = 0; i < 3; ++i) {
-    if (!node.Constant(i)) return node.NotConstant(i, names[i]);
-    if (!ConstantScalar(node, i) || node.Type(i) != node.Type(0) || node.Type(i).is_bool()) {
-      return node.Error("{} is {}; expected a number of type {}", names[i],
-                        ToString(*node.Constant(i)), ToString(node.Type(0)));
+    const Tensor* constant = node.Constant(i);
+    if (!constant && node.Elements(i).empty()) return node.NotConstant(i, kRangeOperands[i]);
+    bool single = constant ? ConstantScalar(node, i) != nullptr : node.Elements(i).size() == 1;
+    if (!single || node.Type(i) != node.Type(0) || node.Type(i).is_bool()) {
+      return node.Error("{} is {}; expected a number of type {}", kRangeOperands[i],
+                        constant ? ToString(*constant) : node.InputText(i), ToString(node.Type(0)));
     }
   }
-  std::optional<int64_t> count = CountOf(*node.Constant(0), *node.Constant(1), *node.Constant(2));
-  if (!count) return node.Error("there is no end to this range");
+  TCC_ASSIGN_OR_RETURN(Expr count, CountOfRange(node));
   DType type = node.Type(0);
-  std::vector<Expr> shape = {Expr(*count)};
+  std::vector<Expr> shape = {count};
   StoredBuffer out = node.Output(0, type, shape);
   std::vector<Axis> axes = node.Axes(shape);
-  Expr first = node.Load(0, std::vector<Expr>(node.Rank(0), Expr(0)));
-  Expr delta = node.Load(2, std::vector<Expr>(node.Rank(2), Expr(0)));
+  Expr first = ScalarOperand(node, 0);
+  Expr delta = ScalarOperand(node, 2);
   node.Map(out, axes, first + CastTo(type, axes[0].var) * delta);
   return OkStatus();
+}
+
+// Returns the extent of a OneHot's axis.
+StatusOr<Expr> DepthOf(NodeLowering& node) {
+  if (node.Elements(1).size() == 1) {
+    Expr depth = node.Elements(1)[0];
+    TCC_RETURN_IF_ERROR(TakeAsExtent(node, depth, "depth"));
+    return depth;
+  }
+  const Tensor* depth = ConstantScalar(node, 1);
+  if (!depth) {
+    if (!node.Constant(1)) return node.NotConstant(1, "depth");
+    return node.Error("depth is {}; expected one number", ToString(*node.Constant(1)));
+  }
+  double number = ElementAsDouble(*depth, 0);
+  if (!(number >= 0 && number < 0x1p52)) return node.Error("depth is {}", number);
+  return Expr(static_cast<int64_t>(number));
 }
 
 // `on` at the place that the index names, `off` elsewhere; an index outside is all off.
@@ -63,25 +116,18 @@ Status LowerOneHot(NodeLowering& node) {
   const std::vector<Expr>& picks = node.Shape(0);
   TCC_ASSIGN_OR_RETURN(int axis,
                        node.NormalizedAxis(node.node().Int("axis", -1), picks.size() + 1));
-  const Tensor* depth = ConstantScalar(node, 1);
-  if (!depth) {
-    if (!node.Constant(1)) return node.NotConstant(1, "depth");
-    return node.Error("depth is {}; expected one number", ToString(*node.Constant(1)));
-  }
+  TCC_ASSIGN_OR_RETURN(Expr extent, DepthOf(node));
   if (node.Rank(2) != 1 || !IsConstant(node.Shape(2)[0], 2)) {
     return node.Error("values have shape {}; expected 2", ShapeText(node.Shape(2)));
   }
-  double number = ElementAsDouble(*depth, 0);
-  if (!(number >= 0 && number < 0x1p52)) return node.Error("depth is {}", number);
-  auto extent = static_cast<int64_t>(number);
   std::vector<Expr> shape = picks;
-  shape.insert(shape.begin() + axis, Expr(extent));
+  shape.insert(shape.begin() + axis, extent);
   StoredBuffer out = node.Output(0, node.Type(2), shape);
   std::vector<Axis> axes = node.Axes(shape);
   std::vector<Expr> position = VarsOf(axes);
   position.erase(position.begin() + axis);
   Expr index = CastTo(kInt64, node.Load(0, position));
-  index = SelectOf(index < Expr(0), index + Expr(extent), index);
+  index = SelectOf(index < Expr(0), index + extent, index);
   Expr is_on = Make<Eq>(index, axes[axis].var);
   node.Map(out, axes, SelectOf(is_on, node.Load(2, {Expr(1)}), node.Load(2, {Expr(0)})));
   return OkStatus();
@@ -115,7 +161,7 @@ Status LowerTrilu(NodeLowering& node) {
       return node.Error("k is {} of shape {}; expected one i64", ToString(node.Type(1)),
                         ShapeText(node.Shape(1)));
     }
-    diagonal = node.Load(1, std::vector<Expr>(node.Rank(1), Expr(0)));
+    diagonal = ScalarOperand(node, 1);
   }
   StoredBuffer out = node.Output(0, node.Type(0), shape);
   std::vector<Axis> axes = node.Axes(shape);

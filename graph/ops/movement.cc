@@ -1,7 +1,9 @@
 #include <algorithm>
 
+#include "graph/ops/extent_formulas.h"
 #include "graph/ops/lowerings.h"
 #include "ir/expr/compare.h"
+#include "support/extents.h"
 
 namespace tcc {
 
@@ -37,16 +39,19 @@ Status LowerConcat(NodeLowering& node) {
   Expr total = 0;
   for (size_t i = 0; i < node.input_count(); ++i) {
     if (!node.Has(i)) return node.Error("input {} is missing", i);
-    bool fits = node.Rank(i) == rank;
+    const std::vector<Expr>& own = node.Shape(i);
+    bool fits = own.size() == rank;
     for (size_t d = 0; fits && d < rank; ++d) {
-      fits = static_cast<int>(d) == axis || SameExtent(node.Shape(i)[d], shape[d]);
+      if (static_cast<int>(d) == axis) continue;
+      std::string what = fmt::format("dimensions {} of inputs 0 and {}", d, i);
+      fits = node.Agree(shape[d], own[d], what).ok();
+      if (AsConstant(own[d])) shape[d] = own[d];
     }
     if (!fits) {
       return node.Error("input {} has shape {}; expected that of input 0, {}, but for axis {}", i,
-                        ShapeText(node.Shape(i)), ShapeText(node.Shape(0)), axis);
+                        ShapeText(own), ShapeText(node.Shape(0)), axis);
     }
-    std::optional<int64_t> known = AsConstant(node.Shape(i)[axis]);
-    total = known ? Plus(total, *known) : total + node.Shape(i)[axis];
+    total = SumOf(total, own[axis]);
   }
 
   shape[axis] = total;
@@ -57,12 +62,10 @@ Status LowerConcat(NodeLowering& node) {
     if (IsConstant(extent, 0)) continue;
     std::vector<Axis> axes = node.Axes(node.Shape(i));
     std::vector<Expr> indices = VarsOf(axes);
-    std::optional<int64_t> known = AsConstant(offset);
-    indices[axis] = known ? Plus(indices[axis], *known) : indices[axis] + offset;
+    indices[axis] = Shifted(indices[axis], offset);
     node.MapAt(out, axes, indices, node.Load(i, VarsOf(axes)),
                node.input_count() == 1 ? "" : fmt::format("_{}", i));
-    std::optional<int64_t> step = AsConstant(extent);
-    offset = step ? Plus(offset, *step) : offset + extent;
+    offset = SumOf(offset, extent);
   }
   return OkStatus();
 }
@@ -71,33 +74,56 @@ namespace {
 
 // One dimension of a Slice after ONNX's clamping: `count` elements from `start` in steps.
 struct DimSlice {
-  int64_t start = 0;
+  Expr start;
   int64_t step = 1;
-  int64_t count = 0;
+  Expr count;
 };
 
-DimSlice ClampedSlice(int64_t extent, int64_t start, int64_t end, int64_t step) {
-  if (start < 0) start += extent;  // INT64_MIN + extent does not overflow: extent >= 0
-  if (end < 0) end += extent;
-  int64_t count = 0;
-  if (step > 0) {
-    start = std::clamp<int64_t>(start, 0, extent);
-    end = std::clamp<int64_t>(end, 0, extent);
-    if (end > start) count = (end - start - 1) / step + 1;
-  } else {
-    start = std::clamp<int64_t>(start, 0, std::max<int64_t>(extent - 1, 0));
-    end = std::clamp<int64_t>(end, -1, extent - 1);
-    // -step overflows for INT64_MIN, where one step leaves any tensor.
-    int64_t stride = step == INT64_MIN ? INT64_MAX : -step;
-    if (extent > 0 && start > end) count = (start - end - 1) / stride + 1;
-  }
-  return {.start = start, .step = step, .count = count};
+// Returns the place on an axis of `extent` that a position names, which counts from the end where
+// it is negative, clamped to low..high.
+Expr PlaceOf(const Expr& position, const Expr& extent, const Expr& low, const Expr& high) {
+  // Such numbers are outside any axis; a sum with one might overflow.
+  std::optional<int64_t> number = AsConstant(position);
+  if (number && *number > kMaxExtent) return high;
+  if (number && *number < -kMaxExtent) return low;
+  Expr place = ChosenOf(position < Expr(0), SumOf(position, extent), position);
+  if (AlwaysHolds(place <= high)) return LargerOf(place, low);
+  return SmallerOf(LargerOf(place, low), high);
+}
+
+// Returns a - b with minima and maxima outside: bounds of min(5, S) are closer than those of
+// S - max(S - 5, 0).
+Expr Distance(const Expr& a, const Expr& b) {
+  if (const auto* min = a.as<Min>()) return SmallerOf(Distance(min->a, b), Distance(min->b, b));
+  if (const auto* max = a.as<Max>()) return LargerOf(Distance(max->a, b), Distance(max->b, b));
+  if (const auto* min = b.as<Min>()) return LargerOf(Distance(a, min->a), Distance(a, min->b));
+  if (const auto* max = b.as<Max>()) return SmallerOf(Distance(a, max->a), Distance(a, max->b));
+  return DifferenceOf(a, b);
+}
+
+DimSlice ClampedSlice(const Expr& extent, const Expr& from, const Expr& to, int64_t step) {
+  bool forward = step > 0;
+  Expr last = SumOf(extent, Expr(-1));
+  Expr first = forward ? Expr(0) : LargerOf(last, Expr(0));
+  Expr end = forward ? extent : Expr(-1);
+  // One step of more than any axis leaves it, as a longer one does.
+  int64_t stride = std::clamp(step, -kMaxExtent, kMaxExtent);
+  Expr start =
+      forward ? PlaceOf(from, extent, Expr(0), extent) : PlaceOf(from, extent, Expr(0), first);
+  Expr stop = forward ? PlaceOf(to, extent, Expr(0), extent) : PlaceOf(to, extent, Expr(-1), last);
+  Expr length = forward ? Distance(stop, start) : Distance(start, stop);
+  bool in_order = Equal(start, first) || Equal(stop, end);
+  if (!in_order) length = LargerOf(length, Expr(0));
+  Expr count = CeilQuotientOf(length, Expr(std::abs(stride)));
+  // Backwards on an axis of 0, the first place is 0 and the stop before it.
+  if (!forward) count = SmallerOf(count, extent);
+  return {.start = start, .step = stride, .count = count};
 }
 
 StatusOr<std::vector<DimSlice>> SlicesOf(const NodeLowering& node) {
-  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> shape, node.StaticShape(0));
-  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> starts, node.ConstantInts(1, "starts"));
-  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> ends, node.ConstantInts(2, "ends"));
+  const std::vector<Expr>& shape = node.Shape(0);
+  TCC_ASSIGN_OR_RETURN(std::vector<Expr> starts, node.Ints(1, "starts"));
+  TCC_ASSIGN_OR_RETURN(std::vector<Expr> ends, node.Ints(2, "ends"));
   std::vector<int64_t> axes;
   for (size_t i = 0; i < starts.size(); ++i) axes.push_back(static_cast<int64_t>(i));
   std::vector<int64_t> steps(starts.size(), 1);
@@ -113,7 +139,7 @@ StatusOr<std::vector<DimSlice>> SlicesOf(const NodeLowering& node) {
                       starts.size(), ends.size(), axes.size(), steps.size());
   }
   std::vector<DimSlice> slices;
-  for (int64_t extent : shape) slices.push_back({.start = 0, .step = 1, .count = extent});
+  for (const Expr& extent : shape) slices.push_back({.start = 0, .step = 1, .count = extent});
   for (size_t i = 0; i < starts.size(); ++i) {
     TCC_ASSIGN_OR_RETURN(int dim, node.NormalizedAxis(axes[i], shape.size()));
     if (steps[i] == 0) return node.Error("the step of axis {} is 0", axes[i]);
@@ -128,14 +154,14 @@ Status LowerSlice(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(3, 5));
   TCC_ASSIGN_OR_RETURN(std::vector<DimSlice> slices, SlicesOf(node));
   std::vector<Expr> shape;
-  for (const DimSlice& slice : slices) shape.push_back(Expr(slice.count));
+  for (const DimSlice& slice : slices) shape.push_back(slice.count);
   StoredBuffer out = node.Output(0, node.Type(0), shape);
   std::vector<Axis> axes = node.Axes(shape);
   std::vector<Expr> indices;
   for (size_t d = 0; d < slices.size(); ++d) {
-    bool single = slices[d].count <= 1;
+    bool single = AsConstant(slices[d].count).value_or(INT64_MAX) <= 1;
     Expr moved = single ? Expr(0) : Times(axes[d].var, slices[d].step);
-    indices.push_back(Plus(moved, slices[d].start));
+    indices.push_back(Shifted(moved, slices[d].start));
   }
   node.Map(out, axes, node.Load(0, indices));
   return OkStatus();

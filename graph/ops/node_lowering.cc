@@ -94,6 +94,10 @@ const Tensor* NodeLowering::Constant(size_t input) const {
   return Has(input) ? graph_.ConstantOf(node_.inputs[input]) : nullptr;
 }
 
+const std::vector<Expr>& NodeLowering::Elements(size_t input) const {
+  return graph_.value(node_.inputs[input]).elements;
+}
+
 std::string NodeLowering::InputText(size_t input) const {
   const std::string& name = graph_.value(node_.inputs[input]).name;
   if (Rank(input) == 0) return fmt::format("input {} ('{}', a scalar)", input, name);

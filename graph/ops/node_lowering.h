@@ -41,6 +41,8 @@ class NodeLowering {
   size_t Rank(size_t input) const { return Shape(input).size(); }
   const std::vector<Expr>& Shape(size_t input) const;
   const Tensor* Constant(size_t input) const;  // nullptr if absent or computed
+  // Returns the elements of a computed input that Shape variables decide; empty for any other.
+  const std::vector<Expr>& Elements(size_t input) const;
   // Returns "input 0 ('x', shape 5)" for messages: alone, a shape of one dimension reads as a
   // number.
   std::string InputText(size_t input) const;

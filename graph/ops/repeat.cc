@@ -1,17 +1,12 @@
-#include <algorithm>
-
+#include "graph/ops/extent_formulas.h"
 #include "graph/ops/lowerings.h"
 
 namespace tcc {
 
 Status LowerExpand(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(2, 2));
-  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> target, node.ConstantInts(1, "shape"));
-  if (std::ranges::any_of(target, [](int64_t dim) { return dim < 0; })) {
-    return node.Error("shape is {}; expected dimensions of at least 0", ShapeToString(target));
-  }
-  TCC_ASSIGN_OR_RETURN(std::vector<Expr> shape,
-                       BroadcastShapes(node, {node.Shape(0), ToExprs(target)}));
+  TCC_ASSIGN_OR_RETURN(std::vector<Expr> target, ShapeOperand(node, 1));
+  TCC_ASSIGN_OR_RETURN(std::vector<Expr> shape, BroadcastShapes(node, {node.Shape(0), target}));
   StoredBuffer out = node.Output(0, node.Type(0), shape);
   std::vector<Axis> axes = node.Axes(shape);
   node.Map(out, axes, node.LoadBroadcast(0, VarsOf(axes)));
@@ -20,27 +15,32 @@ Status LowerExpand(NodeLowering& node) {
 
 Status LowerTile(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(2, 2));
-  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> in_shape, node.StaticShape(0));
-  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> repeats, node.ConstantInts(1, "repeats"));
+  const std::vector<Expr>& in_shape = node.Shape(0);
+  TCC_ASSIGN_OR_RETURN(std::vector<Expr> repeats, node.Ints(1, "repeats"));
   if (repeats.size() != in_shape.size()) {
     return node.Error("has {} repeats; expected {}, one a dimension", repeats.size(),
                       in_shape.size());
   }
-  std::vector<int64_t> out_shape(in_shape.size());
+  std::vector<Expr> shape;
   for (size_t d = 0; d < in_shape.size(); ++d) {
-    if (repeats[d] < 0) return node.Error("repeats are {}", ShapeToString(repeats));
-    if (__builtin_mul_overflow(in_shape[d], repeats[d], &out_shape[d])) {
-      return node.Error("{} repeats of dimension {} = {}", repeats[d], d, in_shape[d]);
+    if (AsConstant(repeats[d]).value_or(0) < 0) {
+      return node.Error("repeats are {}", ShapeText(repeats));
+    }
+    TCC_RETURN_IF_ERROR(TakeAsExtent(node, repeats[d], fmt::format("repeats of dimension {}", d)));
+    shape.push_back(ProductOf(in_shape[d], repeats[d]));
+    if (IsConstant(shape[d], INT64_MAX)) {
+      return node.Error("{} repeats of dimension {} = {}", ShapeText({repeats[d]}), d,
+                        ShapeText({in_shape[d]}));
     }
   }
-  std::vector<Expr> shape = ToExprs(out_shape);
   StoredBuffer out = node.Output(0, node.Type(0), shape);
   std::vector<Axis> axes = node.Axes(shape);
   std::vector<Expr> indices;
   for (size_t d = 0; d < in_shape.size(); ++d) {
-    Expr var = axes[d].var;
-    if (repeats[d] != 1) var = in_shape[d] <= 1 ? Expr(0) : FloorModulo(var, Expr(in_shape[d]));
-    indices.push_back(var);
+    bool single = AsConstant(in_shape[d]).value_or(2) <= 1;
+    bool once = IsConstant(repeats[d], 1);
+    Expr repeated = single ? Expr(0) : FloorModulo(axes[d].var, in_shape[d]);
+    indices.push_back(once ? Expr(axes[d].var) : repeated);
   }
   node.Map(out, axes, node.Load(0, indices));
   return OkStatus();

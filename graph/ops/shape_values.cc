@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "graph/ops/extent_formulas.h"
 #include "graph/ops/lowerings.h"
 
 namespace tcc {
@@ -35,10 +36,7 @@ Status LowerSize(NodeLowering& node) {
 
 Status LowerConstantOfShape(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(1, 1));
-  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> dims, node.ConstantInts(0, "shape"));
-  if (std::ranges::any_of(dims, [](int64_t dim) { return dim < 0; })) {
-    return node.Error("shape is {}; expected dimensions of at least 0", ShapeToString(dims));
-  }
+  TCC_ASSIGN_OR_RETURN(std::vector<Expr> shape, ShapeOperand(node, 0));
   Expr value = FloatConst(kFloat32, 0);
   auto attribute = node.node().attributes.find("value");
   if (attribute != node.node().attributes.end()) {
@@ -49,7 +47,6 @@ Status LowerConstantOfShape(NodeLowering& node) {
     value = tensor->dtype.is_float() ? FloatConst(tensor->dtype, ElementAsDouble(*tensor, 0))
                                      : IntConst(tensor->dtype, ElementAsInt(*tensor, 0));
   }
-  std::vector<Expr> shape = ToExprs(dims);
   StoredBuffer out = node.Output(0, value.dtype(), shape);
   node.Map(out, node.Axes(shape), value);
   return OkStatus();

@@ -188,6 +188,8 @@ TEST_CASE("a split has its own kernel for several results, equal or as listed", 
   CHECK(ValuesOf((*parts)[1]) == Doubles{1, 2, 3, 4, 6, 7, 8, 9});
   node.inputs[1] = List({1, 3});
   CHECK(ErrorOf(node) == "node 'node' (Split): parts 1x3 of a dimension of 5 for 2 outputs");
+  node.inputs[1] = List({5, 1});
+  CHECK(ErrorOf(node) == "node 'node' (Split): parts 5x1 of a dimension of 5 for 2 outputs");
 }
 
 TEST_CASE("a range counts exactly to both ends of 64 bits", "[graph][ops]") {

@@ -1,0 +1,318 @@
+#include <catch2/catch.hpp>
+
+#include "tests/graph/free_graph.h"
+
+using namespace tcc;
+
+namespace {
+
+// A node over free dimensions, and the shapes of its results.
+struct FreeView {
+  const char* items;
+  const char* shapes;
+};
+
+constexpr const char* kDims = "dim N in 1..5 dim S in 1..6 dim P in 0..4\n";
+
+constexpr FreeView kViews[] = {
+    // Reshape: equal factors cancel, 0 copies, -1 takes the rest.
+    {"input x: f32[N, S, 12] sizes s: i64[4] = [N, S, 3, 4] y = Reshape(x, s) : f32[1]", "NxSx3x4"},
+    {"input x: f32[N, S, 12] sizes s: i64[4] = [0, 0, -1, 4] y = Reshape(x, s) : f32[1]",
+     "NxSx3x4"},
+    {"input x: f32[N, S, 12] sizes s: i64[2] = [-1, 12] y = Reshape(x, s) : f32[1]", "(N * S)x12"},
+    {"input x: f32[N, S, 12] sizes s: i64[2] = [-1, 6] y = Reshape(x, s) : f32[1]",
+     "(N * S * 2)x6"},
+    {"input x: f32[N, S, 12] sizes s: i64[2] = [S, -1] y = Reshape(x, s) : f32[1]", "Sx(N * 12)"},
+    {"input x: f32[N * S, 6] sizes s: i64[4] = [N, S, 2, -1] y = Reshape(x, s) : f32[1]",
+     "NxSx2x3"},
+    {"input x: f32[N, P + S, 4] sizes s: i64[2] = [-1, 4] y = Reshape(x, s) : f32[1]",
+     "(N * P + N * S)x4"},
+    {"input x: f32[N * P + N * S, 4] sizes s: i64[3] = [N, -1, 4] y = Reshape(x, s) : f32[1]",
+     "Nx(P + S)x4"},
+    {"input x: f32[P, 6] sizes s: i64[3] = [P, -1, 2] y = Reshape(x, s) : f32[1]", "Px3x2"},
+    {"input x: f32[S, N, 2] sizes s: i64[3] = [N, S, 2] y = Reshape(x, s) : f32[1]", "NxSx2"},
+    {"input x: f32[4 * N] sizes s: i64[3] = [1, N, 4] y = Reshape(x, s) : f32[1]", "1xNx4"},
+    {"input x: f32[1, N, 1, 4] sizes s: i64[1] = [N * 4] y = Reshape(x, s) : f32[1]", "(N * 4)"},
+    {"input x: f32[N, 6] sizes s: i64[2] = [-1, 4] y = Reshape(x, s) : f32[1]", "(N + N div 2)x4"},
+    {"input x: f32[N, S] sizes s: i64[2] = [6, -1] y = Reshape(x, s) : f32[1]", "6x(N * S div 6)"},
+    {"input x: f32[N, S] sizes s: i64[2] = [P, -1] y = Reshape(x, s) : f32[1]",
+     "Px(N * S div max(P, 1))"},
+    {"input x: f32[12] sizes s: i64[2] = [N, -1] y = Reshape(x, s) : f32[1]", "Nx(12 div N)"},
+    {"input x: f32[N, 2] sizes s: i64[2] = [S - 2, 2] y = Reshape(x, s) : f32[1]", "(S - 2)x2"},
+    {"input x: f32[P, N] sizes s: i64[2] = [0, N] y = Reshape(x, s) {allowzero: 1} : f32[1]",
+     "0xN"},
+    // Other views.
+    {"input x: f32[N, S, 12] y = Flatten(x) {axis: 2} : f32[1]", "(N * S)x12"},
+    {"input x: f32[N, S, 12] y = Flatten(x) {axis: -2} : f32[1]", "Nx(S * 12)"},
+    {"input x: f32[N, S] y = Flatten(x) {axis: 0} : f32[1]", "1x(N * S)"},
+    {"input x: f32[N, 1, S] sizes a: i64[1] = [1] y = Squeeze(x, a) : f32[1]", "NxS"},
+    {"input x: f32[N, 1, S] sizes a: i64[1] = [0] y = Squeeze(x, a) : f32[1]", "1xS"},
+    {"input x: f32[N, 1, S, 3] y = Squeeze(x) : f32[1]", "NxSx3"},
+    {"input x: f32[N, P] sizes a: i64[2] = [0, -1] y = Unsqueeze(x, a) : f32[1]", "1xNxPx1"},
+};
+
+constexpr FreeView kSlices[] = {
+    {"input x: f32[N, S] sizes b: i64[1] = [0] sizes e: i64[1] = [S] sizes a: i64[1] = [1] "
+     "y = Slice(x, b, e, a) : f32[1]",
+     "NxS"},
+    {"input x: f32[16] sizes b: i64[1] = [0] sizes e: i64[1] = [S] y = Slice(x, b, e) : f32[1]",
+     "S"},
+    {"input x: f32[5] sizes b: i64[1] = [0] sizes e: i64[1] = [S] y = Slice(x, b, e) : f32[1]",
+     "(min(S, 5))"},
+    {"input x: f32[P + S] sizes b: i64[1] = [P] sizes e: i64[1] = [P + S] "
+     "y = Slice(x, b, e) : f32[1]",
+     "S"},
+    {"input x: f32[P + S] sizes b: i64[1] = [P] sizes e: i64[1] = [9223372036854775807] "
+     "y = Slice(x, b, e) : f32[1]",
+     "S"},
+    {"input x: f32[32] sizes b: i64[1] = [P] sizes e: i64[1] = [P + S] "
+     "y = Slice(x, b, e) : f32[1]",
+     "S"},
+    {"input x: f32[8] sizes b: i64[1] = [P] sizes e: i64[1] = [P + S] "
+     "y = Slice(x, b, e) : f32[1]",
+     "(min(S, 8 - P))"},
+    {"input x: f32[S] sizes b: i64[1] = [-1] sizes e: i64[1] = [9223372036854775807] "
+     "y = Slice(x, b, e) : f32[1]",
+     "1"},
+    {"input x: f32[S] sizes b: i64[1] = [0] sizes e: i64[1] = [-1] y = Slice(x, b, e) : f32[1]",
+     "(S - 1)"},
+    {"input x: f32[S] sizes b: i64[1] = [1] sizes e: i64[1] = [2147483647] "
+     "y = Slice(x, b, e) : f32[1]",
+     "(S - 1)"},
+    {"input x: f32[S] sizes b: i64[1] = [-3] sizes e: i64[1] = [2147483647] "
+     "y = Slice(x, b, e) : f32[1]",
+     "(min(S, 3))"},
+    {"input x: f32[S] sizes b: i64[1] = [2] sizes e: i64[1] = [-2] y = Slice(x, b, e) : f32[1]",
+     "(max(S - 4, 0))"},
+    {"input x: f32[S] sizes b: i64[1] = [P] sizes e: i64[1] = [N] y = Slice(x, b, e) : f32[1]",
+     nullptr},
+    {"input x: f32[S] sizes b: i64[1] = [P - 2] sizes e: i64[1] = [N - 3] "
+     "y = Slice(x, b, e) : f32[1]",
+     nullptr},
+    {"input x: f32[P] sizes b: i64[1] = [-2] sizes e: i64[1] = [N - 3] "
+     "y = Slice(x, b, e) : f32[1]",
+     nullptr},
+    {"input x: f32[S] sizes b: i64[1] = [0] sizes e: i64[1] = [S] sizes a: i64[1] = [0] "
+     "sizes t: i64[1] = [2] y = Slice(x, b, e, a, t) : f32[1]",
+     "(ceildiv(S, 2))"},
+    {"input x: f32[S] sizes b: i64[1] = [0] sizes e: i64[1] = [S] sizes a: i64[1] = [0] "
+     "sizes t: i64[1] = [9223372036854775807] y = Slice(x, b, e, a, t) : f32[1]",
+     nullptr},
+    {"input x: f32[S] sizes b: i64[1] = [-1] sizes e: i64[1] = [-9223372036854775807] "
+     "sizes a: i64[1] = [0] sizes t: i64[1] = [-1] y = Slice(x, b, e, a, t) : f32[1]",
+     "S"},
+    {"input x: f32[P] sizes b: i64[1] = [-1] sizes e: i64[1] = [-9223372036854775807] "
+     "sizes a: i64[1] = [0] sizes t: i64[1] = [-1] y = Slice(x, b, e, a, t) : f32[1]",
+     "P"},
+    {"input x: f32[P] sizes b: i64[1] = [N - 3] sizes e: i64[1] = [S - 4] "
+     "sizes a: i64[1] = [0] sizes t: i64[1] = [-2] y = Slice(x, b, e, a, t) : f32[1]",
+     nullptr},
+    {"input x: f32[S, 4] sizes b: i64[2] = [3, 3] sizes e: i64[2] = [0, 0] "
+     "sizes a: i64[2] = [0, 1] sizes t: i64[2] = [-1, -2] y = Slice(x, b, e, a, t) : f32[1]",
+     "(min(S - 1, 3))x2"},
+};
+
+constexpr FreeView kParts[] = {
+    {"input a: f32[N, S] input b: f32[N, P] input c: f32[N, 2] "
+     "y = Concat(a, b, c) {axis: 1} : f32[1]",
+     "Nx(S + P + 2)"},
+    {"input a: f32[N, 1] input b: f32[3, S] y = Concat(a, b) {axis: 1} : f32[1]", "3x(S + 1)"},
+    {"input a: f32[N, 1] input b: f32[S, P] y = Concat(a, b) {axis: -1} : f32[1]", "Nx(P + 1)"},
+    {"input x: f32[N, P + S] sizes p: i64[2] = [P, S] y, z = Split(x, p) {axis: 1} "
+     ": f32[1], f32[1]",
+     "NxP, NxS"},
+    {"input x: f32[N, S] sizes p: i64[2] = [2, S - 2] y, z = Split(x, p) {axis: 1} "
+     ": f32[1], f32[1]",
+     "Nx2, Nx(S - 2)"},
+    {"input x: f32[N, S] sizes p: i64[2] = [2, 2] y, z = Split(x, p) {axis: 1} : f32[1], f32[1]",
+     "Nx2, Nx2"},
+    {"input x: f32[S * 6] y, z, w = Split(x) : f32[1], f32[1], f32[1]",
+     "(S * 2), (S * 2), (S * 2)"},
+    {"input x: f32[S] y, z = Split(x) : f32[1], f32[1]", "(S div 2), (S div 2)"},
+    {"input x: f32[P] y, _, w = Split(x) {num_outputs: 3} : f32[1], _, f32[1]", nullptr},
+    {"input x: f32[S * 6] y, z = Split(x) {num_outputs: 2} : f32[1], f32[1]", "(S * 3), (S * 3)"},
+};
+
+constexpr FreeView kRepeats[] = {
+    {"input x: f32[1, S, 1] sizes s: i64[4] = [N, P, 1, 3] y = Expand(x, s) : f32[1]", nullptr},
+    {"input x: f32[1, 4] sizes s: i64[2] = [N, 1] y = Expand(x, s) : f32[1]", "Nx4"},
+    {"input x: f32[N, 1] sizes s: i64[3] = [S, 1, 4] y = Expand(x, s) : f32[1]", "SxNx4"},
+    {"input x: f32[1] sizes s: i64[1] = [S - 2] y = Expand(x, s) : f32[1]", "(S - 2)"},
+    {"input x: f32[N, 3] sizes r: i64[2] = [2, S] y = Tile(x, r) : f32[1]", "(N * 2)x(S * 3)"},
+    {"input x: f32[1, S] sizes r: i64[2] = [N, 1] y = Tile(x, r) : f32[1]", "NxS"},
+    {"input x: f32[N, S] sizes r: i64[2] = [P, S - 1] y = Tile(x, r) : f32[1]", nullptr},
+    {"sizes a: i64[] = [0] sizes b: i64[] = [S] sizes d: i64[] = [1] "
+     "y = Range(a, b, d) : i64[1]",
+     "S"},
+    {"sizes a: i64[] = [P] sizes b: i64[] = [P + S] sizes d: i64[] = [1] "
+     "y = Range(a, b, d) : i64[1]",
+     "S"},
+    {"sizes a: i32[] = [S] sizes b: i32[] = [N - 3] sizes d: i32[] = [-2] "
+     "y = Range(a, b, d) : i32[1]",
+     "(ceildiv(max(S - N + 3, 0), 2))"},
+    {"sizes a: i64[] = [N] sizes b: i64[] = [S] sizes d: i64[] = [3] "
+     "y = Range(a, b, d) : i64[1]",
+     nullptr},
+    {"sizes s: i64[3] = [N, 2, P] y = ConstantOfShape(s) {value: i64[1](7)} : i64[1]", "Nx2xP"},
+    {"sizes s: i64[1] = [N - S] y = ConstantOfShape(s) : f32[1]", "(N - S)"},
+    {"input i: i64[N] sizes d: i64[] = [S] input v: f32[2] y = OneHot(i, d, v) : f32[1]", "NxS"},
+    {"input i: i64[N] sizes d: i64[1] = [S - 2] input v: f32[2] "
+     "y = OneHot(i, d, v) {axis: 0} : f32[1]",
+     "(S - 2)xN"},
+    {"input x: f32[N, S] sizes k: i64[] = [P - 1] y = Trilu(x, k) {upper: 0} : f32[1]", "NxS"},
+    {"input x: f32[N, S, N] y = Trilu(x) : f32[1]", "NxSxN"},
+    {"input x: f32[N, S] y = EyeLike(x) {k: 1} : f32[1]", "NxS"},
+    {"input x: f32[N, P + S, 4] y = Shape(x) {start: 1} : i64[1]", "2"},
+    {"input x: f32[N, P + S, 4] y = Size(x) : i64[1]", "scalar"},
+};
+
+constexpr FreeView kReductions[] = {
+    {"input x: f32[N, S, 4] sizes a: i64[1] = [1] y = ReduceMean(x, a) {keepdims: 1} : f32[1]",
+     "Nx1x4"},
+    {"input x: f32[N, P, 4] sizes a: i64[2] = [0, 1] y = ReduceSum(x, a) {keepdims: 0} : f32[1]",
+     "4"},
+    {"input x: f32[N, P + S] y = ReduceMax(x) {keepdims: 0} : f32[1]", "scalar"},
+    {"input x: f32[N, S] y = ArgMax(x) {axis: 1, keepdims: 0} : i64[1]", "N"},
+    {"input x: f32[N, S] y = Hardmax(x) {axis: 1} : f32[1]", "NxS"},
+};
+
+template <typename List>
+std::string AnyOf(const List& list, Random& random) {
+  return list[random.Below(std::size(list))];
+}
+
+// Returns a shape whose dimensions are the products of random runs of factors.
+std::string Grouped(const std::vector<std::string>& factors, Random& random) {
+  std::string dims;
+  for (const std::string& factor : factors) {
+    if (dims.empty()) {
+      dims = factor;
+    } else {
+      dims += (random.OneIn(2) ? " * " : ", ") + factor;
+    }
+  }
+  return dims;
+}
+
+// Checks the rows' shapes and laws; a row without shapes has formulas that read like none. Returns
+// how many sizes were checked.
+int CheckRows(std::span<const FreeView> rows, int rounds) {
+  Random random(11);
+  int same = 0;
+  for (const FreeView& row : rows) {
+    std::string items = kDims + std::string(row.items);
+    if (row.shapes) CHECK(FreeShapes(items) == row.shapes);
+    LawCounts counts = CheckLaw(items, rounds, random);
+    INFO(items);
+    CHECK(counts.same > 0);
+    same += counts.same;
+  }
+  return same;
+}
+
+}  // namespace
+
+TEST_CASE("views of free dimensions give what they give of numbers", "[graph][ops][free]") {
+  CHECK(CheckRows(kViews, 16) > 200);
+}
+
+TEST_CASE("slices of free dimensions clamp as those of numbers do", "[graph][ops][free]") {
+  CHECK(CheckRows(kSlices, 24) == 24 * static_cast<int>(std::size(kSlices)));
+}
+
+TEST_CASE("any grouping of the same factors is a reshape", "[graph][ops][free]") {
+  constexpr const char* kFactors[] = {"N", "S", "P", "2", "3", "1", "(P + S)"};
+  Random random(12);
+  for (int i = 0; i < 200; ++i) {
+    std::vector<std::string> factors(random.Between(1, 5));
+    for (std::string& factor : factors) factor = AnyOf(kFactors, random);
+    std::string in = Grouped(factors, random);
+    if (random.OneIn(3)) std::swap(factors.front(), factors.back());
+    std::string out = Grouped(factors, random);
+    auto rank = std::ranges::count(out, ',') + 1;
+    std::string items = fmt::format(
+        "{} input x: f32[{}] sizes s: i64[{}] = [{}] y = Reshape(x, s) {{allowzero: 1}} : f32[1]",
+        kDims, in, rank, out);
+    CHECK(AgreementsOf(items).empty());
+    CHECK(CheckLaw(items, 2, random).same == 2);
+  }
+}
+
+TEST_CASE("any slice of formulas clamps as numbers do", "[graph][ops][free]") {
+  constexpr const char* kExtents[] = {"N", "S", "P", "P + S", "7", "S * 2"};
+  constexpr const char* kPlaces[] = {
+      "0", "2", "-1",    "-3",    "P",     "S",     "S * 2", "9223372036854775807",
+      "N", "0", "S - 1", "P - S", "N - 3", "P + S", "0 - P", "-9223372036854775807"};
+  constexpr const char* kSteps[] = {"1", "1", "2", "-1", "-3", "9223372036854775807"};
+  Random random(13);
+  for (int i = 0; i < 250; ++i) {
+    std::string items = fmt::format(
+        "{} input x: f32[{}] sizes b: i64[1] = [{}] sizes e: i64[1] = [{}] sizes a: "
+        "i64[1] = [0] sizes t: i64[1] = [{}] y = Slice(x, b, e, a, t) : f32[1]",
+        kDims, AnyOf(kExtents, random), AnyOf(kPlaces, random), AnyOf(kPlaces, random),
+        AnyOf(kSteps, random));
+    CHECK(CheckLaw(items, 3, random).same == 3);
+  }
+}
+
+TEST_CASE("parts of free dimensions meet where those of numbers do", "[graph][ops][free]") {
+  CHECK(CheckRows(kParts, 24) > 100);
+}
+
+TEST_CASE("repeats and counts of free dimensions are those of numbers", "[graph][ops][free]") {
+  CHECK(CheckRows(kRepeats, 16) > 150);
+}
+
+TEST_CASE("reductions of free dimensions are those of numbers", "[graph][ops][free]") {
+  CHECK(CheckRows(kReductions, 16) > 60);
+}
+
+TEST_CASE("what a view takes for granted of free dimensions is noted", "[graph][ops][free]") {
+  auto agreements = [](const char* items) { return AgreementsOf(kDims + std::string(items)); };
+  using Texts = std::vector<std::string>;
+  CHECK(agreements("input x: f32[N, S, 12] sizes s: i64[2] = [-1, 6] y = Reshape(x, s) : f32[1]")
+            .empty());
+  CHECK(agreements("input x: f32[N, 6] sizes s: i64[2] = [-1, 4] y = Reshape(x, s) : f32[1]") ==
+        Texts{"N * 6 == N * 4 + N div 2 * 4"});
+  CHECK(agreements("input x: f32[N] sizes s: i64[1] = [S - 2] y = Reshape(x, s) : f32[1]") ==
+        Texts{"S - 2 == max(S - 2, 0)", "N == S - 2"});
+  CHECK(agreements("input x: f32[N, S] sizes a: i64[1] = [1] y = Squeeze(x, a) : f32[1]") ==
+        Texts{"S == 1"});
+  CHECK(agreements("input x: f32[1, S] y = Squeeze(x) : f32[1]") ==
+        Texts{"S == select(S == 1, 2, S)"});
+  CHECK(agreements("input a: f32[N, 1] input b: f32[S, 2] y = Concat(a, b) {axis: 1} : f32[1]") ==
+        Texts{"N == S"});
+  CHECK(agreements("input x: f32[S] y, z = Split(x) : f32[1], f32[1]") ==
+        Texts{"S == S div 2 * 2"});
+  CHECK(agreements("input x: f32[S] y, z = Split(x) {num_outputs: 2} : f32[1], f32[1]").empty());
+  CHECK(
+      agreements("input x: f32[S] sizes p: i64[2] = [P, N] y, z = Split(x, p) : f32[1], f32[1]") ==
+      Texts{"P + N == S"});
+}
+
+TEST_CASE("formulas that no size makes right are refused like numbers", "[graph][ops][free]") {
+  auto error = [](const char* items) { return FreeShapes(kDims + std::string(items)); };
+  CHECK(error("input x: f32[N, 6] sizes s: i64[2] = [N, 7] y = Reshape(x, s) : f32[1]") ==
+        "node 'y' (Reshape): input 0 ('x', shape Nx6) cannot take the shape Nx7");
+  CHECK(error("input x: f32[N, 6] sizes s: i64[2] = [0, -2] y = Reshape(x, s) : f32[1]") ==
+        "node 'y' (Reshape): shape 0x-2 has dimension -2; expected one -1 at most");
+  CHECK(error("input x: f32[N] input s: i64[2] y = Reshape(x, s) : f32[1]") ==
+        "node 'y' (Reshape): shape is computed from 's' at run time; expected a constant");
+  CHECK(error("input x: f32[N, P + 2] sizes a: i64[1] = [1] y = Squeeze(x, a) : f32[1]") ==
+        "node 'y' (Squeeze): axis 1 of input 0 ('x', shape Nx(P + 2)) is (P + 2); expected 1");
+  CHECK(error("input a: f32[N, 2] input b: f32[N + 1, 2] y = Concat(a, b) {axis: 1} : f32[1]") ==
+        "node 'y' (Concat): input 1 has shape (N + 1)x2; expected that of input 0, Nx2, but for "
+        "axis 1");
+  CHECK(error("input x: f32[N] sizes p: i64[2] = [N, 2] y, z = Split(x, p) : f32[1], f32[1]") ==
+        "node 'y' (Split): parts Nx2 of a dimension of N for 2 outputs");
+  CHECK(error("input x: f32[N] sizes s: i64[2] = [N, -3] y = Expand(x, s) : f32[1]") ==
+        "node 'y' (Expand): shape is Nx-3; expected dimensions of at least 0");
+  CHECK(error("sizes s: i64[1] = [P - 9] y = ConstantOfShape(s) : f32[1]") ==
+        "node 'y' (ConstantOfShape): dimension 0 of shape and the nearest extent are (P - 9) and "
+        "0");
+  CHECK(error("sizes a: i64[] = [0] sizes b: i64[] = [S] sizes d: i64[] = [0] "
+              "y = Range(a, b, d) : i64[1]") == "node 'y' (Range): there is no end to this range");
+  CHECK(error("sizes a: i64[] = [0] sizes b: i64[] = [S] sizes d: i64[] = [N] "
+              "y = Range(a, b, d) : i64[1]") ==
+        "node 'y' (Range): delta is computed at run time; expected a constant");
+}
