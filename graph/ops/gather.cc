@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "graph/ops/extent_formulas.h"
 #include "graph/ops/lowerings.h"
 #include "graph/ops/picked_index.h"
 
@@ -38,10 +39,9 @@ Status LowerGatherElements(NodeLowering& node) {
   TCC_ASSIGN_OR_RETURN(int axis, node.NormalizedAxis(node.node().Int("axis", 0), data.size()));
   bool fits = shape.size() == data.size();
   for (size_t d = 0; fits && d < data.size(); ++d) {
-    std::optional<int64_t> have = AsConstant(data[d]);
-    std::optional<int64_t> want = AsConstant(shape[d]);
-    fits = static_cast<int>(d) == axis || SameExtent(data[d], shape[d]) ||
-           (have && want && *want <= *have);
+    if (static_cast<int>(d) == axis) continue;
+    std::string what = fmt::format("dimensions {} of indices and data", d);
+    fits = node.Agree(shape[d], SmallerOf(shape[d], data[d]), what).ok();
   }
   if (!fits) {
     return node.Error("indices have shape {}; expected at most {} but for axis {}",
@@ -68,7 +68,9 @@ Status LowerGatherND(NodeLowering& node) {
   auto data_rank = static_cast<int64_t>(data.size());
   bool fits = batch >= 0 && batch < static_cast<int64_t>(picks.size()) && batch < data_rank &&
               depth >= 1 && depth <= data_rank - batch;
-  for (int64_t d = 0; fits && d < batch; ++d) fits = SameExtent(data[d], picks[d]);
+  for (int64_t d = 0; fits && d < batch; ++d) {
+    fits = node.Agree(data[d], picks[d], fmt::format("batch dimensions {}", d)).ok();
+  }
   if (!fits) {
     return node.Error("data of shape {} with indices of shape {} and batch_dims {}",
                       ShapeText(data), ShapeText(picks), batch);

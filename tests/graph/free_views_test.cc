@@ -166,6 +166,18 @@ constexpr FreeView kRepeats[] = {
     {"input x: f32[N, P + S, 4] y = Size(x) : i64[1]", "scalar"},
 };
 
+constexpr FreeView kPicks[] = {
+    {"input x: f32[N, S] input i: i64[P, 2] y = Gather(x, i) {axis: 1} : f32[1]", "NxPx2"},
+    {"input x: f32[N, S, 3] sizes i: i64[] = [-1] y = Gather(x, i) {axis: 1} : f32[1]", "Nx3"},
+    {"input x: f32[N, S, 3] sizes i: i64[] = [S - 1] y = Gather(x, i) {axis: 1} : f32[1]", "Nx3"},
+    {"input x: f32[N, S] sizes i: i64[1] = [P - 2] y = Gather(x, i) {axis: 1} : f32[1]", "Nx1"},
+    {"input x: f32[N, S] sizes i: i64[2] = [2, -3] y = Gather(x, i) {axis: 1} : f32[1]", "Nx2"},
+    {"input x: f32[N, S] input i: i64[N, 2] y = GatherElements(x, i) {axis: 1} : f32[1]", "Nx2"},
+    {"input x: f32[N, S] input i: i64[P, 2] y = GatherElements(x, i) {axis: 1} : f32[1]", "Px2"},
+    {"input x: f32[N, S, 2] input i: i64[3, 2] y = GatherND(x, i) : f32[1]", "3x2"},
+    {"input x: f32[N, S, 2] input i: i64[N, 1] y = GatherND(x, i) {batch_dims: 1} : f32[1]", "Nx2"},
+};
+
 constexpr FreeView kReductions[] = {
     {"input x: f32[N, S, 4] sizes a: i64[1] = [1] y = ReduceMean(x, a) {keepdims: 1} : f32[1]",
      "Nx1x4"},
@@ -263,6 +275,10 @@ TEST_CASE("repeats and counts of free dimensions are those of numbers", "[graph]
   CHECK(CheckRows(kRepeats, 16) > 150);
 }
 
+TEST_CASE("picks from free dimensions are those from numbers", "[graph][ops][free]") {
+  CHECK(CheckRows(kPicks, 16) > 60);
+}
+
 TEST_CASE("reductions of free dimensions are those of numbers", "[graph][ops][free]") {
   CHECK(CheckRows(kReductions, 16) > 60);
 }
@@ -288,6 +304,10 @@ TEST_CASE("what a view takes for granted of free dimensions is noted", "[graph][
   CHECK(
       agreements("input x: f32[S] sizes p: i64[2] = [P, N] y, z = Split(x, p) : f32[1], f32[1]") ==
       Texts{"P + N == S"});
+  CHECK(agreements("input x: f32[S] sizes i: i64[2] = [-3, 1] y = Gather(x, i) : f32[1]") ==
+        Texts{"S == max(S, 3)"});
+  CHECK(agreements("input x: f32[N, S] input i: i64[2, P] "
+                   "y = GatherElements(x, i) {axis: 1} : f32[1]") == Texts{"2 == min(N, 2)"});
 }
 
 TEST_CASE("formulas that no size makes right are refused like numbers", "[graph][ops][free]") {
@@ -315,4 +335,6 @@ TEST_CASE("formulas that no size makes right are refused like numbers", "[graph]
   CHECK(error("sizes a: i64[] = [0] sizes b: i64[] = [S] sizes d: i64[] = [N] "
               "y = Range(a, b, d) : i64[1]") ==
         "node 'y' (Range): delta is computed at run time; expected a constant");
+  CHECK(error("input x: f32[S] sizes i: i64[1] = [6] y = Gather(x, i) : f32[1]") ==
+        "node 'y' (Gather): an axis and the least for its indices are S and 7");
 }
