@@ -5,15 +5,14 @@
 
 #include "ir/expr/substitute.h"
 #include "ir/expr/visitor.h"
+#include "ir/simplify/interval.h"
 #include "support/check.h"
 
 namespace tcc {
 namespace {
 
 bool IsNeverEmpty(const Expr& extent) {
-  if (std::optional<int64_t> known = AsConstant(extent)) return *known >= 1;
-  const auto* var = extent.as<VarNode>();
-  return var && var->role == VarRole::kShape && var->low >= 1;
+  return BoundsOf(extent, {}).low >= 1;
 }
 
 // A loop a dimension around a block that `body` fills.
@@ -113,6 +112,7 @@ std::vector<Var> UsedVars(const std::vector<Var>& vars, const Function& fn) {
     bool occurs = UsesVar(fn.body, var);
     for (const Buffer& param : fn.params) {
       for (const Expr& dim : param.shape) occurs = occurs || UsesVar(dim, var);
+      for (const Expr& stride : param.layout.strides) occurs = occurs || UsesVar(stride, var);
     }
     if (occurs) used.push_back(var);
   }
