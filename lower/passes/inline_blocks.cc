@@ -85,7 +85,7 @@ class Inliner final : public BoundedMutator {
     Expr exists = True();
     Substitution values;
     auto require = [&](const Expr& condition) {
-      Proof proof = Prove(condition, bounds());
+      Proof proof = ProveInLoops(condition);
       if (proof == Proof::kFalse) exists = IntConst(kBool, 0);
       if (proof == Proof::kUnknown)
         exists = IsConstant(exists, 1) ? condition : BothOf(exists, condition);

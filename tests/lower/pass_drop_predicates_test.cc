@@ -2,6 +2,7 @@
 
 #include "support/status.h"
 
+#include "ir/text/printer.h"
 #include "lower/passes/passes.h"
 #include "tests/lower/pass_check.h"
 #include "tests/programs/equal_up_to_names.h"
@@ -83,6 +84,31 @@ TEST_CASE("with a free size only what holds for every value is dropped", "[lower
   };
   Function got = DropPredicates(ParsedFunction(text("i0 * t + i1 < 7, i1 < t - 1")));
   CHECK(EqualUpToNames(got, ParsedFunction(text("i1 < t - 1"))));
+}
+
+TEST_CASE("a guard that a free domain or extent implies is dropped, others stay",
+          "[lower][passes]") {
+  auto text = [](const std::string& guards) {
+    return R"(
+      fn f<shape n in 1..=4096 usual 8>(A: f32[n], B: f32[n]) scheduled {
+        for i00 in 0..ceildiv(ceildiv(n, 4), 3) @b/i.0.0 { for i01 in 0..3 @b/i.0.1 {
+          for i1 in 0..4 @b/i.1 {
+            block b(i: spatial n = (i00 * 3 + i01) * 4 + i1)
+                guard ()" +
+           guards + R"() { B[i] = A[i] + 1.0 }
+        } } }
+      })";
+  };
+  auto kept = [&](const std::string& guards) {
+    return Print(DropPredicates(ParsedFunction(text(guards))));
+  };
+  auto as_it_is = [&](const std::string& guards) { return Print(ParsedFunction(text(guards))); };
+  const std::string sure = "i00 < ceildiv(ceildiv(n, 4), 3), ";
+  const std::string implied = "i00 * 3 + i01 < ceildiv(n, 4), (i00 * 3 + i01) * 4 + i1 < n, ";
+  CHECK(kept(sure + implied + "i1 < n - 1") == as_it_is("i1 < n - 1"));
+  CHECK(kept(sure + implied + "i01 < 2") == as_it_is("i01 < 2"));
+  CHECK(kept("(i00 * 3 + i01) * 4 + i1 < n - 1") == as_it_is("(i00 * 3 + i01) * 4 + i1 < n - 1"));
+  CHECK(kept("i00 * 3 + i01 < n div 4") == as_it_is("i00 * 3 + i01 < n div 4"));
 }
 
 TEST_CASE("a thread variable is bounded by the innermost loop of its axis round a leaf",

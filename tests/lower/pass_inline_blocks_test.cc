@@ -1,7 +1,9 @@
 #include <catch2/catch.hpp>
 
+#include "ir/text/printer.h"
 #include "lower/passes/passes.h"
 #include "tests/lower/pass_check.h"
+#include "tests/programs/equal_up_to_names.h"
 
 using namespace tcc;
 
@@ -29,6 +31,29 @@ TEST_CASE("a domain that a binding may leave becomes a condition", "[lower][pass
     fn f(A: f32[5], B: f32[5]) scheduled {
       for i in 0..9 @b/i { if 0 <= i - 2 && i - 2 < 5 { B[i - 2] = A[i - 2] + 1.0 } }
     })");
+}
+
+TEST_CASE("a loop of a free extent stays below it, fused with another as well", "[lower][passes]") {
+  auto check = [](const std::string& loops, const std::string& before, const std::string& after) {
+    const std::string head =
+        "fn f<shape n in 1..=64 usual 8, shape m in 1..=64 usual 9>"
+        "(A: f32[n, m], B: f32[n, m]) scheduled { " +
+        loops;
+    Function got = InlineBlocks(ParsedFunction(head + before + " } }"));
+    Function want = ParsedFunction(head + after + " } }");
+    INFO(Print(got) << Print(want));
+    CHECK(EqualUpToNames(got, want));
+  };
+  check("for i in 0..n @b/i { ", "block b(i: spatial n = i) { B[i, 0] = A[i, 0] }",
+        "B[i, 0] = A[i, 0]");
+  check("for f in 0..n * m @b/f { ",
+        "block b(i: spatial n = f div m, j: spatial m = f mod m) { B[i, j] = A[i, j] }",
+        "B[f div m, f mod m] = A[f div m, f mod m]");
+  // One iteration too many, and the other axis.
+  check("for i in 0..n + 1 @b/i { ", "block b(i: spatial n = i) { B[i, 0] = A[i, 0] }",
+        "if i < n { B[i, 0] = A[i, 0] }");
+  check("for i in 0..m @b/i { ", "block b(i: spatial n = i) { B[i, 0] = A[i, 0] }",
+        "if i < n { B[i, 0] = A[i, 0] }");
 }
 
 TEST_CASE("a guard becomes a condition", "[lower][passes]") {
