@@ -11,6 +11,7 @@
 #include "graph/ops/build_loop_nest.h"
 #include "graph/ops/op_lowering.h"
 #include "graph/passes/to_tensor_exprs.h"
+#include "graph/variants/own_shapes.h"
 #include "graph/variants/variants.h"
 #include "ir/expr/compare.h"
 #include "ir/expr/operators.h"
@@ -254,13 +255,32 @@ std::optional<TensorProgram> OnePassAttention(const Graph& graph, const Subgraph
   return lowered->program;
 }
 
+// Gives the source's programs Shape variables of their own and the task their arguments.
+void TakeOwnShapes(VariantSource& source, Task& task) {
+  std::vector<TensorProgram> forms = {std::move(source.program)};
+  if (source.one_pass_attention) forms.push_back(std::move(*source.one_pass_attention));
+  OwnShapes own = WithOwnShapes(std::move(forms));
+  source.program = std::move(own.forms[0]);
+  if (source.one_pass_attention) source.one_pass_attention = std::move(own.forms[1]);
+  task.shape_arguments = std::move(own.arguments);
+  task.may_be_zero = std::move(own.may_be_zero);
+}
+
+// Builds a variant's function. It has all variables of the task, as every kernel of the task gets
+// the same arguments.
+Function FunctionOf(const TensorProgram& program) {
+  Function fn = BuildLoopNest(program);
+  fn.vars = program.shape_vars;
+  return fn;
+}
+
 // Adds the direct variant, then the others by their places.
 void AddVariants(const VariantSource& source, Task& task) {
   const TensorProgram& direct = source.rounded ? *source.rounded : source.program;
-  task.variants = {{.fn = BuildLoopNest(direct)}};
+  task.variants = {{.fn = FunctionOf(direct)}};
   for (const VariantRow& row : VariantRows()) {
     std::optional<TensorProgram> program = row.make(source);
-    if (program) task.variants.push_back({BuildLoopNest(*program), &row, row.saves_time(source)});
+    if (program) task.variants.push_back({FunctionOf(*program), &row, row.saves_time(source)});
   }
   std::ranges::sort(task.variants, {}, [](const Variant& v) { return v.row ? v.row->place : 0; });
 }
@@ -286,10 +306,12 @@ StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph, const Ali
     numeric = NumericMode::kStrict;
   }
   VariantSource source{.program = lowered.program,
-                       .rounded = RoundOperands(lowered.program, numeric),
+                       .rounded = {},
                        .one_pass_attention = OnePassAttention(graph, subgraph, parts, task),
                        .numeric = numeric,
                        .winograd = winograd && numeric == NumericMode::kStrict};
+  TakeOwnShapes(source, task);
+  source.rounded = RoundOperands(source.program, numeric);
   if (source.rounded) task.numeric = numeric;
   AddVariants(source, task);
   for (int n : subgraph.nodes) task.nodes.push_back(graph.nodes[n].name);

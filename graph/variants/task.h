@@ -50,6 +50,10 @@ struct Task {
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
   std::vector<std::string> nodes;  // the names of the fused nodes
+  // The values of the variants' Shape variables, which are the same in each, over the graph's; and
+  // the variables that the variants take for 1 or more although they may be 0 (own_shapes.h).
+  std::vector<Expr> shape_arguments = {};
+  std::vector<size_t> may_be_zero = {};
   // The floating-point operations of the direct variant, padding included: a multiply-add counts as
   // two. 0 if a dimension is symbolic.
   double flops = 0;
