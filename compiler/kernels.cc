@@ -119,26 +119,57 @@ bool Contains(const std::vector<std::string>& names, const std::string& name) {
   return std::ranges::find(names, name) != names.end();
 }
 
+// Returns the key by which tasks share a kernel, whose default variant is `chosen`. Another variant
+// may rely on how the sizes of a task depend on each other, so tasks with sizes must agree on all.
+std::string SharingKey(const Task& task, const Variant& chosen) {
+  std::string key = FunctionKey(chosen.fn);
+  if (task.shape_arguments.empty()) return key;
+  for (const Variant& variant : task.variants) key += FunctionKey(variant.fn);
+  return key;
+}
+
 // Gives equal computations one kernel. Its parameters are in the order of the task's inputs and
-// outputs. `first_graph_tasks` are the tasks of the first graph.
-void ShareKernels(const Target& target, size_t first_graph_tasks, KernelSet& set) {
-  std::map<std::string, size_t> known;
-  std::set<std::string> symbols;
-  for (const Task& task : set.tasks) {
-    const Variant& variant = ChosenVariant(task, target);
-    auto [found, fresh] = known.emplace(FunctionKey(variant.fn), set.kernels.size());
-    if (fresh) {
-      set.kernels.push_back(KernelOf(task, variant, target, SymbolFor(task.name, symbols)));
+// outputs, its sizes in that of the task's shape arguments.
+class KernelSharing {
+ public:
+  // `first_graph_tasks` are the tasks of the first graph.
+  KernelSharing(const Target& target, size_t first_graph_tasks, KernelSet& set)
+      : target_(target), first_graph_tasks_(first_graph_tasks), set_(set) {}
+
+  void Run() {
+    for (const Task& task : set_.tasks) {
+      const size_t kernel = KernelFor(task);
+      auto& zero_cases = set_.kernels_of_zero_cases.emplace_back();
+      for (const Task& zero : task.zero_cases) {
+        zero_cases.push_back(zero.variants.empty() ? std::nullopt : std::optional(KernelFor(zero)));
+      }
+      set_.kernel_of_task.push_back(kernel);
     }
-    KernelStages& kernel = set.kernels[found->second];
+  }
+
+ private:
+  size_t KernelFor(const Task& task) {
+    const Variant& variant = ChosenVariant(task, target_);
+    auto [found, fresh] = known_.emplace(SharingKey(task, variant), set_.kernels.size());
+    if (fresh) {
+      set_.kernels.push_back(KernelOf(task, variant, target_, SymbolFor(task.name, symbols_)));
+    }
+    KernelStages& kernel = set_.kernels[found->second];
     for (const std::string& node : task.nodes) {
       // The same node of another graph is told once.
-      if (set.kernel_of_task.size() >= first_graph_tasks && Contains(kernel.nodes, node)) continue;
+      if (set_.kernel_of_task.size() >= first_graph_tasks_ && Contains(kernel.nodes, node))
+        continue;
       kernel.nodes.push_back(node);
     }
-    set.kernel_of_task.push_back(found->second);
+    return found->second;
   }
-}
+
+  const Target& target_;
+  size_t first_graph_tasks_;
+  KernelSet& set_;
+  std::map<std::string, size_t> known_;
+  std::set<std::string> symbols_;
+};
 
 // Checks that every schedule has a kernel, since an unused schedule is a mistake of its writer.
 Status ExpectKernelsFor(const Schedules& schedules, const KernelSet& set) {
@@ -338,7 +369,7 @@ StatusOr<KernelSet> CollectKernels(std::span<const FusedGraph> graphs,
     TCC_RETURN_IF_ERROR(AddTasks(fused.graph, fused.subgraphs, fused.parts, options, 1, set));
     if (first_graph_tasks == 0) first_graph_tasks = set.tasks.size();
   }
-  ShareKernels(options.target, first_graph_tasks, set);
+  KernelSharing(options.target, first_graph_tasks, set).Run();
   return set;
 }
 

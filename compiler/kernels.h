@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -44,7 +45,9 @@ struct KernelSet {
   std::vector<Task> tasks;
   std::vector<double> runs_of_task;    // per run of the model; an unknown trip count is 1
   std::vector<size_t> kernel_of_task;  // index into kernels
-  std::vector<KernelStages> kernels;   // by first use
+  // By task, by place in Task::zero_cases; nullopt: there is nothing to compute.
+  std::vector<std::vector<std::optional<size_t>>> kernels_of_zero_cases;
+  std::vector<KernelStages> kernels;  // by first use
 };
 
 // Builds the tasks of the graphs, one graph after the other, and the kernels that they share,

@@ -5,6 +5,8 @@
 
 #include "ir/expr/evaluate.h"
 #include "ir/expr/layout.h"
+#include "ir/expr/operators.h"
+#include "ir/expr/substitute.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
 #include "support/check.h"
@@ -358,7 +360,58 @@ bool KeepSmall(const TensorProgram& before, const TensorProgram& after, OwnVars&
   return any;
 }
 
+// Replaces variables by 0. What is divided by 0 is no longer evaluated, and must not trap where its
+// evaluation is hoisted.
+Expr WithZeros(const Expr& expr, const Substitution& zeros) {
+  auto by_one = [](const Expr& node) -> Expr {
+    const BinaryOperator* op = OperatorOf(node.kind());
+    if (!op || op->rule != OperandRule::kInteger) return node;
+    return VisitExpr(node, [&](const auto& division) -> Expr {
+      if constexpr (requires { division.b; }) {
+        if (IsConstant(Simplify(division.b), 0)) return MakeBinary(node.kind(), division.a, 1);
+      }
+      return node;
+    });
+  };
+  return RewriteBottomUp(Substitute(expr, zeros), by_one);
+}
+
+bool HasNoPoint(const std::vector<Axis>& axes) {
+  return std::ranges::any_of(axes, [](const Axis& axis) { return IsConstant(axis.extent, 0); });
+}
+
+bool HasNoElement(const Buffer& buffer) {
+  return std::ranges::any_of(buffer.shape, [](const Expr& dim) { return IsConstant(dim, 0); });
+}
+
+// Makes a map of a reduction over no point.
+void StoreIdentities(ComputeExpr& stage) {
+  stage.values = stage.combiner->identities;
+  stage.predicate = True();
+  stage.combiner = {};
+  stage.reduce_axes.clear();
+}
+
 }  // namespace
+
+std::optional<TensorProgram> AtZero(TensorProgram program, const std::vector<Var>& zeros) {
+  Substitution values;
+  for (const Var& var : zeros) values.emplace(var, 0);
+  auto replace = [&](Expr& expr) { expr = WithZeros(expr, values); };
+  ForEachExtent(program, [&](Expr& extent) { extent = Simplify(Substitute(extent, values)); });
+  if (std::ranges::all_of(program.outputs, HasNoElement)) return std::nullopt;
+  std::erase_if(program.stages, [](const TensorExpr& stage) {
+    return std::visit([](const auto& expr) { return HasNoPoint(expr.axes); }, stage);
+  });
+  for (TensorExpr& stage : program.stages) {
+    auto* compute = std::get_if<ComputeExpr>(&stage);
+    if (compute && HasNoPoint(compute->reduce_axes)) StoreIdentities(*compute);
+  }
+  ForEachStride(program, replace);
+  ForEachScalar(program, replace);
+  std::erase_if(program.shape_vars, [&](const Var& var) { return values.contains(var); });
+  return program;
+}
 
 OwnShapes WithOwnShapes(std::vector<TensorProgram> forms) {
   if (forms[0].shape_vars.empty()) return {.forms = std::move(forms), .arguments = {}};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "ir/expr/tensor_expr.h"
@@ -31,5 +32,10 @@ struct OwnShapes {
 //
 // Expects forms of the same computation. Forms without free extents stay as they are.
 OwnShapes WithOwnShapes(std::vector<TensorProgram> forms);
+
+// Returns the program where these of its variables are 0, over its other ones: without stages that
+// have no point, and with the identity as the result of a reduction over no point. Inputs and
+// outputs stay, in their order. nullopt: no output has an element.
+std::optional<TensorProgram> AtZero(TensorProgram program, const std::vector<Var>& zeros);
 
 }  // namespace tcc

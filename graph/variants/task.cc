@@ -285,6 +285,51 @@ void AddVariants(const VariantSource& source, Task& task) {
   std::ranges::sort(task.variants, {}, [](const Variant& v) { return v.row ? v.row->place : 0; });
 }
 
+void CountWork(const TensorProgram& program, Task& task) {
+  for (const TensorExpr& stage : program.stages) {
+    task.flops += std::visit([](const auto& expr) { return FlopsOf(expr); }, stage);
+  }
+  task.moved_bytes = MovedBytes(program);
+}
+
+std::optional<TensorProgram> AtZero(const std::optional<TensorProgram>& program,
+                                    const std::vector<Var>& zeros) {
+  return program ? AtZero(*program, zeros) : std::nullopt;
+}
+
+// Returns the task where the sizes of `may_be_zero` at the set bits of `set` are 0.
+Task ZeroCase(const VariantSource& source, const Task& task, size_t set) {
+  Task result;
+  result.name = task.name + "_empty";
+  result.inputs = task.inputs;
+  result.outputs = task.outputs;
+  result.nodes = task.nodes;
+  result.numeric = task.numeric;
+  result.stays_strict = task.stays_strict;
+  std::set<size_t> is_zero;
+  for (size_t bit = 0; bit < task.may_be_zero.size(); ++bit) {
+    if ((set >> bit & 1) != 0) is_zero.insert(task.may_be_zero[bit]);
+  }
+  std::vector<Var> zeros;
+  for (size_t i = 0; i < task.shape_arguments.size(); ++i) {
+    if (is_zero.contains(i)) {
+      zeros.push_back(source.program.shape_vars[i]);
+    } else {
+      result.shape_arguments.push_back(task.shape_arguments[i]);
+    }
+  }
+  std::optional<TensorProgram> program = AtZero(source.program, zeros);
+  if (!program) return result;
+  CountWork(*program, result);
+  AddVariants({.program = *std::move(program),
+               .rounded = AtZero(source.rounded, zeros),
+               .one_pass_attention = AtZero(source.one_pass_attention, zeros),
+               .numeric = source.numeric,
+               .winograd = source.winograd},
+              result);
+  return result;
+}
+
 }  // namespace
 
 const Variant* FindVariant(const Task& task, std::string_view name) {
@@ -315,10 +360,10 @@ StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph, const Ali
   if (source.rounded) task.numeric = numeric;
   AddVariants(source, task);
   for (int n : subgraph.nodes) task.nodes.push_back(graph.nodes[n].name);
-  for (const TensorExpr& stage : lowered.program.stages) {
-    task.flops += std::visit([](const auto& expr) { return FlopsOf(expr); }, stage);
+  CountWork(lowered.program, task);
+  for (size_t set = 1; set < size_t{1} << task.may_be_zero.size(); ++set) {
+    task.zero_cases.push_back(ZeroCase(source, task, set));
   }
-  task.moved_bytes = MovedBytes(lowered.program);
   return task;
 }
 

@@ -54,6 +54,9 @@ struct Task {
   // the variables that the variants take for 1 or more although they may be 0 (own_shapes.h).
   std::vector<Expr> shape_arguments = {};
   std::vector<size_t> may_be_zero = {};
+  // The same computation where some of `may_be_zero` are 0, over the other variables. Place p has
+  // those at the set bits of p + 1. One without variants has nothing to compute.
+  std::vector<Task> zero_cases = {};
   // The floating-point operations of the direct variant, padding included: a multiply-add counts as
   // two. 0 if a dimension is symbolic.
   double flops = 0;

@@ -91,39 +91,55 @@ std::vector<double> ResultsAt(Function fn, const std::vector<int64_t>& values) {
   return ValuesOf(arguments.back());
 }
 
-// Checks at `points` random sizes that the function over its own variables, at the values of their
-// arguments, gives what the program gives. Sizes are at most 6.
+// Checks that the program over its own variables, at the values of their arguments, gives what
+// `before` gives at these sizes of the graph's variables.
+void CheckSameResultsAt(const Function& before, const OwnShapes& own, const Assignment& sizes) {
+  std::vector<int64_t> values, own_values;
+  for (const Var& var : before.vars) values.push_back(sizes.at(var));
+  std::vector<Var> zeros;
+  for (size_t i = 0; i < own.arguments.size(); ++i) {
+    const int64_t value = EvaluateInt(own.arguments[i], sizes).value();
+    const Var& var = own.forms[0].shape_vars[i];
+    if (value == 0 && std::ranges::count(own.may_be_zero, i) > 0) {
+      zeros.push_back(var);
+      continue;
+    }
+    CHECK(value >= var->low);
+    CHECK(value <= var->high);
+    own_values.push_back(value);
+  }
+  std::vector<double> expected = ResultsAt(before, values);
+  std::optional<TensorProgram> program = AtZero(own.forms[0], zeros);
+  CHECK((program.has_value() || expected.empty()));
+  if (!program) return;
+  Function after = BuildLoopNest(*program);
+  after.vars = program->shape_vars;
+  INFO(Print(after));
+  REQUIRE(Verify(after) == OkStatus());
+  CHECK(ResultsAt(after, own_values) == expected);
+}
+
+// Checks the same at `points` random sizes of at most 6.
 void CheckSameResults(const TensorProgram& program, Random& random, int points) {
   OwnShapes own = Own(program);
-  Function before = BuildLoopNest(program);
-  Function after = BuildLoopNest(own.forms[0]);
-  INFO(Print(before) << Print(after));
-  REQUIRE(Verify(after) == OkStatus());
-  for (const Var& var : program.shape_vars) {
-    auto is_var = [&](const Var& other) { return other == var; };
-    CHECK(std::ranges::none_of(after.vars, is_var));
+  for (const Var& var : own.forms[0].shape_vars) {
+    CHECK(std::ranges::count(program.shape_vars, var) == 0);
   }
-  after.vars = own.forms[0].shape_vars;
+  Function before = BuildLoopNest(program);
+  INFO(Print(before));
   for (int point = 0; point < points; ++point) {
     Assignment sizes;
     for (const Var& var : program.shape_vars) {
       sizes[var] = random.Between(var->low, std::min<int64_t>(var->high, 6));
     }
-    std::vector<int64_t> graph_values, own_values;
-    for (const Var& var : before.vars) graph_values.push_back(sizes[var]);
-    for (size_t i = 0; i < own.arguments.size(); ++i) {
-      own_values.push_back(EvaluateInt(own.arguments[i], sizes).value());
-      CHECK(own_values[i] >= after.vars[i]->low);
-      CHECK(own_values[i] <= after.vars[i]->high);
-    }
-    CHECK(ResultsAt(after, own_values) == ResultsAt(before, graph_values));
+    CheckSameResultsAt(before, own, sizes);
   }
 }
 
 // A graph of one kernel over free dimensions.
 class FreeGraph {
  public:
-  FreeGraph() : b(ShapeVar("B", 1, 64, 8)), s(ShapeVar("S", 1, 512)), p(ShapeVar("P", 1, 512)) {}
+  FreeGraph() : b(ShapeVar("B", 1, 64, 8)), s(ShapeVar("S", 1, 512)), p(ShapeVar("P", 0, 512)) {}
 
   ValueId Input(const std::string& name, const Shape& shape) {
     ValueId id = builder.Input(name, kFloat32, std::vector<int64_t>(shape.size(), 1));
@@ -380,6 +396,77 @@ TEST_CASE("a size that may be 0 is told and excluded", "[graph][own_shapes]") {
   CHECK(many.may_be_zero.empty());
   CHECK(many.forms[0].shape_vars[0]->low == 1);
   for (size_t i = 1; i < 4; ++i) CHECK(many.forms[0].shape_vars[i]->low == 0);
+}
+
+TEST_CASE("a kernel with a size of 0 does what is left", "[graph][own_shapes]") {
+  OwnShapes own = Own(ProgramOf(Joined()));
+  CHECK(own.may_be_zero == std::vector<size_t>{0});
+  std::optional<TensorProgram> joined = AtZero(own.forms[0], {own.forms[0].shape_vars[0]});
+  REQUIRE(joined);
+  CHECK(joined->stages.size() == 1);
+  CHECK(TextsOf(joined->inputs[0].shape) == Texts{"0", "3"});
+
+  // A sum over rows that are not there is 0.
+  Var p = ShapeVar("P", 0, 512), s = ShapeVar("S", 1, 512);
+  Buffer x = BufferOf("x", {p, s});
+  ComputeExpr sum = StageOver(BufferOf("y", {s}));
+  sum.reduce_axes = {{IterationVar("k"), p}};
+  sum.combiner = SumCombiner(kFloat32);
+  sum.values = {At(x, {sum.reduce_axes[0].var, sum.axes[0].var})};
+  TensorProgram program = ProgramOf({x}, sum, {p, s});
+  OwnShapes summed = Own(program);
+  CheckSameResultsAt(BuildLoopNest(program), summed, {{p, 0}, {s, 3}});
+
+  OwnShapes copied = Own(CopyOf({s, p}, {p, s}));
+  CHECK_FALSE(AtZero(copied.forms[0], {copied.forms[0].shape_vars[1]}));
+}
+
+TEST_CASE("a task has a case for each set of sizes that may be 0", "[graph][own_shapes]") {
+  FreeGraph net;
+  Var q = ShapeVar("Q", 0, 512);
+  ValueId past = net.Input("past", {net.p, 3});
+  ValueId fresh = net.Input("fresh", {q, 3});
+  Graph graph =
+      net.Build(net.builder.Add("joined", OpKind::kConcat, {past, fresh}, {{"axis", int64_t{0}}}));
+  graph.shape_vars.push_back(q);
+  Task task = BuildTask(graph, FuseGraph(graph)[0]).value();
+  // Their sum may be 0, too, which makes three: the kernel takes sizes from 0 on.
+  CHECK(TextsOf(task.shape_arguments) == Texts{"P", "Q", "P + Q"});
+  CHECK(task.may_be_zero.empty());
+  CHECK(task.zero_cases.empty());
+
+  Graph joined = Joined();
+  task = BuildTask(joined, FuseGraph(joined)[0]).value();
+  CHECK(task.may_be_zero == std::vector<size_t>{0});
+  REQUIRE(task.zero_cases.size() == 1);
+  const Task& none = task.zero_cases[0];
+  CHECK(none.inputs == task.inputs);
+  CHECK(TextsOf(none.shape_arguments) == Texts{"S", "P + S"});
+  REQUIRE(none.variants.size() == 1);
+  CHECK(Verify(none.variants[0].fn) == OkStatus());
+  CHECK(none.variants[0].fn.params.size() == 3);
+}
+
+TEST_CASE("two sizes may be 0 at once", "[graph][own_shapes]") {
+  FreeGraph net;
+  Var q = ShapeVar("Q", 0, 512);
+  ValueId a = net.Input("a", {net.p, 3}), b = net.Input("b", {q, 3}),
+          c = net.Input("c", {net.s, 3});
+  Graph graph =
+      net.Build(net.builder.Add("joined", OpKind::kConcat, {a, b, c}, {{"axis", int64_t{0}}}));
+  graph.shape_vars.push_back(q);
+  TensorProgram program = ProgramOf(graph);
+  OwnShapes own = Own(program);
+  CHECK(own.may_be_zero == std::vector<size_t>{0, 1});
+  for (int64_t rows : {0, 2}) {
+    for (int64_t others : {0, 1}) {
+      CheckSameResultsAt(BuildLoopNest(program), own, {{net.p, rows}, {q, others}, {net.s, 3}});
+    }
+  }
+  Task task = BuildTask(graph, FuseGraph(graph)[0]).value();
+  REQUIRE(task.zero_cases.size() == 3);
+  CHECK(task.zero_cases[0].shape_arguments.size() == 3);
+  CHECK(TextsOf(task.zero_cases[2].shape_arguments).front() == "S");
 }
 
 TEST_CASE("a program without free extents stays as it is", "[graph][own_shapes]") {
