@@ -20,8 +20,13 @@ Status PutOnce(std::map<std::string, T>& map, const std::string& key, const std:
 
 Status SetDim(tcc_options& options, const std::string& key, const std::string& value) {
   TCC_ASSIGN_OR_RETURN(auto pair, SplitAssignment(key, value));
-  TCC_ASSIGN_OR_RETURN(int64_t size, ParseSize(key, pair.second));
-  return PutOnce(options.tune.compile.dims, key, pair.first, size);
+  TCC_ASSIGN_OR_RETURN(auto dim, ParseDim(key, pair.second));
+  v1::CompileOptions& compile = options.tune.compile;
+  if (const auto* size = std::get_if<int64_t>(&dim)) {
+    return PutOnce(compile.dims, key, pair.first, *size);
+  }
+  const auto& range = std::get<DimRange>(dim);
+  return PutOnce(compile.ranges, key, pair.first, {range.low, range.high, range.usual});
 }
 
 // Each value is one more size: "B=1,S=16".

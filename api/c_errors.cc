@@ -14,6 +14,7 @@ tcc_error* NoMemory() {
 // Fields of the C++ API's options that messages name, and the C API's options.
 constexpr std::pair<std::string_view, std::string_view> kOptionNames[] = {
     {"CompileOptions::dims", "option dim"},
+    {"CompileOptions::ranges", "option dim"},
     {"CompileOptions::shapes", "option shape"},
     {"CompileOptions::binds", "option bind"},
     {"CompileOptions::target", "option target"},

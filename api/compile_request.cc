@@ -32,6 +32,9 @@ StatusOr<tcc::Tensor> BoundTensor(const Input& bind, const std::string& what) {
 StatusOr<ImportOptions> ToImport(const CompileOptions& options) {
   ImportOptions import;
   import.dims = options.dims;
+  for (const auto& [name, range] : options.ranges) {
+    import.ranges.emplace(name, tcc::DimRange{range.low, range.high, range.usual});
+  }
   import.shapes = options.shapes;
   import.external_data_folder = options.external_data_folder;
   if (options.follow_links) import.external_data_links = Links::kFollowed;

@@ -85,6 +85,8 @@ std::string_view FieldOf(Option option) {
   switch (option) {
     case Option::kDims:
       return "CompileOptions::dims";
+    case Option::kRanges:
+      return "CompileOptions::ranges";
     case Option::kShapes:
       return "CompileOptions::shapes";
     case Option::kBinds:

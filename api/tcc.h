@@ -15,6 +15,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -36,10 +37,21 @@ struct Progress {
 
 enum class LogLevel { kInfo, kWarning };
 
+// The sizes that a free dimension may have, and the one that kernels are made for: any may come,
+// this one is the fastest. What is left out is chosen: docs/sizes.md.
+struct DimRange {
+  std::optional<std::int64_t> low = {};
+  std::optional<std::int64_t> high = {};
+  std::optional<std::int64_t> usual = {};
+};
+
 struct CompileOptions {
   std::string target = "native";                  // or x86-64-v3, sm_86, ... like tcc compile
   std::map<std::string, std::int64_t> dims = {};  // values of dimensions by name
-  std::map<std::string, std::vector<std::int64_t>> shapes = {};  // whole shapes of inputs
+  std::map<std::string, DimRange> ranges = {};    // of dimensions that stay free, by name
+  // The whole shapes of inputs. -1 leaves a dimension as the model has it; where the model has no
+  // shape, it stays free.
+  std::map<std::string, std::vector<std::int64_t>> shapes = {};
   // The sizes to compile for, each values of the same dimensions by name: {{"N", 1}}, {{"N", 4}}.
   // The artefact takes inputs of each of them and refuses others; docs/sizes.md. Empty: the one
   // size that the model and the options above give.

@@ -23,6 +23,8 @@ std::string TextOf(const WantedOption& wanted) {
   switch (wanted.option) {
     case Option::kDims:
       return key.empty() ? "--dim" : "--dim " + key + "=SIZE";
+    case Option::kRanges:
+      return "--dim";
     case Option::kShapes:
       return key.empty() ? "--shape" : "--shape " + key + "=SIZExSIZE...";
     case Option::kBinds:
@@ -39,9 +41,11 @@ std::string TextOf(const WantedOption& wanted) {
 
 void AddModelOptions(CommandLine& line, ModelOptions& options) {
   line.AddOption("model", options.path, "ONNX model").Required().TypeName("M.onnx");
-  line.AddOption("--dim", options.dims, "Value of a dimension that the model names")
-      .TypeName("N=1");
-  line.AddOption("--shape", options.shapes, "Shape of an input").TypeName("name=1x3x224x224");
+  line.AddOption("--dim", options.dims,
+                 "Value of a dimension that the model names, or its least, greatest and usual one")
+      .TypeName("N=1|N=1..32|N=1..32:8");
+  line.AddOption("--shape", options.shapes, "Shape of an input; ? stays as the model has it")
+      .TypeName("name=1x3x224x224|name=?x3x?x?");
   line.AddOption("--bind", options.binds, "An input that becomes a constant")
       .TypeName("name=x.npy");
   line.AddOption("--external-data-dir", options.external_data_folder,
@@ -70,7 +74,15 @@ StatusOr<ImportOptions> ToImportOptions(const ModelOptions& options) {
   ImportOptions import;
   import.external_data_folder = options.external_data_folder;
   if (options.allow_symlinks) import.external_data_links = Links::kFollowed;
-  TCC_ASSIGN_OR_RETURN(import.dims, ParseDims(options.dims));
+  for (const std::string& text : options.dims) {
+    TCC_ASSIGN_OR_RETURN(auto pair, SplitAssignment("--dim", text));
+    TCC_ASSIGN_OR_RETURN(auto value, ParseDim("--dim", pair.second));
+    if (const auto* size = std::get_if<int64_t>(&value)) {
+      TCC_RETURN_IF_ERROR(PutOnce(import.dims, "--dim", pair.first, *size));
+    } else {
+      TCC_RETURN_IF_ERROR(PutOnce(import.ranges, "--dim", pair.first, std::get<DimRange>(value)));
+    }
+  }
   for (const std::string& text : options.shapes) {
     TCC_ASSIGN_OR_RETURN(auto pair, SplitAssignment("--shape", text));
     TCC_ASSIGN_OR_RETURN(std::vector<int64_t> shape, ParseShape("--shape", pair.second));

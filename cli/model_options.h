@@ -14,11 +14,11 @@
 
 namespace tcc {
 
-// The model that a command reads, and the values of its free dimensions.
+// The model that a command reads, and the values or ranges of its free dimensions.
 struct ModelOptions {
   std::string path;
-  std::vector<std::string> dims;    // N=1
-  std::vector<std::string> shapes;  // x=1x3x224x224
+  std::vector<std::string> dims;    // N=1, N=1..32:8
+  std::vector<std::string> shapes;  // x=1x3x224x224, x=?x3x?x?
   std::vector<std::string> binds;   // x=file.npy
   std::string external_data_folder;
   bool allow_symlinks = false;

@@ -65,6 +65,10 @@ std::string CompilerState() {
 
 void AddOptions(const ImportOptions& import, KeyText& key) {
   for (const auto& [name, size] : import.dims) key.Add(fmt::format("dim {}={}", name, size));
+  for (const auto& [name, range] : import.ranges) {
+    key.Add(fmt::format("range {}={}..{}:{}", name, range.low.value_or(-1), range.high.value_or(-1),
+                        range.usual.value_or(-1)));
+  }
   for (const auto& [name, shape] : import.shapes) {
     key.Add("shape " + name);
     key.Add(shape);
@@ -99,16 +103,20 @@ void AddOptions(const CompileOptions& compile, KeyText& key) {
 }
 
 // Describes the inputs, each dimension as a number or a variable, and the outputs without shapes.
-// An extent of 0 may stand for an unknown one.
+// An extent of 0 may stand for an unknown one. A range holds where an option has narrowed it.
 Metadata SignatureOf(const Graph& graph) {
   Metadata signature;
   signature.model = graph.name;
-  auto variable = [&](const std::string& name) {
-    signature.shape_variables.push_back({name, 0, kMaxExtent});
+  auto variable = [&](const std::string& name, int64_t low, int64_t high) {
+    signature.shape_variables.push_back({name, low, high});
     return SizeExpr::Variable(std::ssize(signature.shape_variables) - 1);
   };
   std::map<std::string, SizeExpr> named;
-  for (const Var& var : graph.shape_vars) named.emplace(var->name, variable(var->name));
+  for (const Var& var : graph.shape_vars) {
+    const int64_t low = var->low > kMinFreeDim ? var->low : 0;
+    const int64_t high = var->high < kMaxFreeDim ? var->high : kMaxExtent;
+    named.emplace(var->name, variable(var->name, low, high));
+  }
   for (ValueId id : graph.inputs) {
     const Value& value = graph.value(id);
     TensorInfo info{value.name, value.dtype, {}};
@@ -117,7 +125,8 @@ Metadata SignatureOf(const Graph& graph) {
       if (!extent) {
         info.shape.push_back(named.at(dim.as<VarNode>()->name));
       } else if (*extent == 0) {
-        info.shape.push_back(variable(fmt::format("{}_{}", value.name, info.shape.size())));
+        info.shape.push_back(
+            variable(fmt::format("{}_{}", value.name, info.shape.size()), 0, kMaxExtent));
       } else {
         info.shape.push_back(*extent);
       }

@@ -1,6 +1,8 @@
 #include "support/option_values.h"
 
 #include <absl/strings/str_split.h>
+#include <absl/strings/string_view.h>
+#include <absl/strings/strip.h>
 #include <algorithm>
 
 #include <charconv>
@@ -10,6 +12,15 @@ namespace tcc {
 namespace {
 
 constexpr double kMaxSeconds = 365.0 * 24 * 3600;  // a year
+
+// Takes a whole number from the front of the text; nullopt where there is none.
+std::optional<int64_t> TakeSize(absl::string_view& text) {
+  int64_t size = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
+  if (error != std::errc() || size < 0) return std::nullopt;
+  text.remove_prefix(static_cast<size_t>(end - text.data()));
+  return size;
+}
 
 }  // namespace
 
@@ -46,9 +57,29 @@ StatusOr<std::map<std::string, int64_t>> ParseExtents(const std::string& option,
   return extents;
 }
 
+StatusOr<std::variant<int64_t, DimRange>> ParseDim(const std::string& option,
+                                                   const std::string& text) {
+  absl::string_view rest = text;
+  DimRange range{.low = TakeSize(rest)};
+  if (range.low && rest.empty()) return *range.low;
+  bool is_range = absl::ConsumePrefix(&rest, "..");
+  range.high = TakeSize(rest);
+  if (absl::ConsumePrefix(&rest, ":")) {
+    range.usual = TakeSize(rest);
+    is_range = is_range && range.usual;
+  }
+  if (is_range && rest.empty()) return range;
+  return UsageError("{}: expected a whole number, or a range as 1..32 or 1..32:8, got '{}'", option,
+                    text);
+}
+
 StatusOr<std::vector<int64_t>> ParseShape(const std::string& option, const std::string& text) {
   std::vector<int64_t> shape;
   for (const auto& word : absl::StrSplit(text, 'x')) {
+    if (word == "?") {
+      shape.push_back(kOpenExtent);
+      continue;
+    }
     TCC_ASSIGN_OR_RETURN(int64_t size, ParseSize(option, std::string(word)));
     shape.push_back(size);
   }

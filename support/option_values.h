@@ -4,8 +4,10 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
+#include "support/dim_range.h"
 #include "support/status.h"
 
 // Values of options as text, for the command line and the C API. A failure is FailedPrecondition
@@ -23,7 +25,12 @@ StatusOr<int64_t> ParseSize(const std::string& option, const std::string& text);
 StatusOr<std::map<std::string, int64_t>> ParseExtents(const std::string& option,
                                                       const std::string& text);
 
-// Parses "1x3x224x224".
+// Parses the value of a dimension: an extent, "8", or a range that leaves it free, "1..32:8", of
+// which each number may be left out: "4..", "..:16", "..".
+StatusOr<std::variant<int64_t, DimRange>> ParseDim(const std::string& option,
+                                                   const std::string& text);
+
+// Parses "1x3x224x224"; "?" is a kOpenExtent.
 StatusOr<std::vector<int64_t>> ParseShape(const std::string& option, const std::string& text);
 
 // Parses "90s", "5m", "1.5h", "20ms", or "30" in seconds, above 0 and at most a year.

@@ -8,7 +8,7 @@
 namespace tcc {
 
 // An option of a compilation that a failure can ask for; each front end has its own name for it.
-enum class Option { kDims, kShapes, kBinds, kTarget, kLinks };
+enum class Option { kDims, kRanges, kShapes, kBinds, kTarget, kLinks };
 
 struct WantedOption {
   Option option;

@@ -12,6 +12,7 @@
 #include "models/onnx/external_data.h"
 #include "models/onnx/onnx_survey.h"
 #include "models/onnx/value_facts.h"
+#include "support/dim_range.h"
 #include "support/tensor.h"
 
 namespace tcc {
@@ -20,23 +21,18 @@ namespace tcc {
 inline constexpr int64_t kMinFreeDim = 1;
 inline constexpr int64_t kMaxFreeDim = int64_t{1} << 24;
 
-// The range of a dimension that stays free, and the extent that kernels are scheduled for: any may
-// come, this one is the fastest.
-struct DimRange {
-  int64_t low = kMinFreeDim;
-  int64_t high = kMaxFreeDim;
-  int64_t usual = 0;  // 0: chosen
-};
-
 struct ImportOptions {
   // Values for dimensions by the model's name for them (`--dim N=1`). A dimension without a name is
   // called INPUT_AXIS, say x_0.
   std::map<std::string, int64_t> dims = {};
-  // Ranges for dimensions that stay free (`--dim N=1..32:8`), by the same names. Without one, the
-  // range is [1, 2^24], or from 0 for a name that begins with "past"; the usual extent is 8 for
-  // axis 0 of an input, else 128.
+  // Ranges for dimensions that stay free (`--dim N=1..32:8`), by the same names. What is left out
+  // is [1, 2^24], or from 0 for a name that begins with "past", and as usual extent 8 for axis 0 of
+  // an input, else 128, within the range. One warning names the dimensions that are free and
+  // neither here nor a kOpenExtent in `shapes`.
   std::map<std::string, DimRange> ranges = {};
-  // Whole shapes of inputs (`--shape x=1x3x224x224`); they set the named dimensions in them too.
+  // Whole shapes of inputs (`--shape x=1x3x224x224`); they set the named dimensions in them too. A
+  // kOpenExtent stays as the model has it; in an input without a declared shape it is free and
+  // called INPUT_AXIS.
   std::map<std::string, std::vector<int64_t>> shapes = {};
   // Inputs that become constants (`--bind mask=file.npy`).
   std::map<std::string, Tensor> binds = {};

@@ -17,16 +17,27 @@ const onnxpb::Shape* DeclaredShape(const onnxpb::ValueInfo& value) {
   return tensor.has_shape() ? &tensor.shape() : nullptr;
 }
 
-// Returns whether the extent is fixed: some programs write -1 for an unknown extent.
+// Returns whether an extent is declared: some programs write -1 for an unknown one.
 bool IsFixed(const onnxpb::Shape::Dimension& dim) {
   return dim.has_dim_value() && dim.dim_value() >= 0;
 }
 
-// Returns the dimension's name. "?" is no name: exporters write it for every unknown dimension.
-std::string DimName(const onnxpb::ValueInfo& input, int axis) {
-  const std::string& param = DeclaredShape(input)->dim(axis).dim_param();
-  bool is_anonymous = param.empty() || param == "?";
-  return is_anonymous ? fmt::format("{}_{}", input.name(), axis) : param;
+// Returns whether the batch of an input is declared as 0, which old exporters write for an unknown
+// one.
+bool HasZeroBatch(const onnxpb::ValueInfo& input) {
+  const onnxpb::Shape* declared = DeclaredShape(input);
+  if (declared == nullptr || declared->dim_size() == 0) return false;
+  return declared->dim(0).has_dim_value() && declared->dim(0).dim_value() == 0;
+}
+
+// Returns the name of a dimension that has none in the model.
+std::string UnnamedDim(const onnxpb::ValueInfo& input, size_t axis) {
+  return fmt::format("{}_{}", input.name(), axis);
+}
+
+// Returns the least extent of a dimension that is left free.
+int64_t LeastExtent(const std::string& dim) {
+  return absl::StartsWithIgnoreCase(dim, "past") ? 0 : kMinFreeDim;
 }
 
 // Returns an identifier for the dimension, so that a formula over it can be parsed.
@@ -58,47 +69,79 @@ const std::vector<int64_t>* GivenShape(const ImportOptions& options, const std::
   return shape == options.shapes.end() ? nullptr : &shape->second;
 }
 
-Status CheckRange(const std::string& dim, const DimRange& range) {
-  bool has_usual = range.usual == 0 || (range.low <= range.usual && range.usual <= range.high);
-  if (0 <= range.low && range.low <= range.high && range.high <= kMaxFreeDim && has_usual) {
-    return OkStatus();
+// Returns "?x3" for a given shape.
+std::string GivenText(const std::vector<int64_t>& shape) {
+  std::vector<std::string> dims;
+  for (int64_t extent : shape) {
+    dims.push_back(extent == kOpenExtent ? "?" : std::to_string(extent));
   }
-  std::string usual = range.usual == 0 ? "" : fmt::format(" with usual extent {}", range.usual);
-  return WithOption(
-      UsageError("dimension '{}' has the range {}..{}{}; expected a range within 0..{}{}", dim,
-                 range.low, range.high, usual, kMaxFreeDim,
-                 has_usual ? "" : " and a usual extent in it"),
-      Option::kDims);
+  return fmt::format("{}", fmt::join(dims, "x"));
 }
 
 }  // namespace
 
+std::optional<std::vector<ModelShapes::InputDim>> ModelShapes::DimsOf(
+    const onnxpb::ValueInfo& input) const {
+  std::vector<InputDim> dims;
+  if (const onnxpb::Shape* declared = DeclaredShape(input)) {
+    for (const onnxpb::Shape::Dimension& dim : declared->dim()) {
+      const bool is_unknown = !IsFixed(dim) || (dims.empty() && dim.dim_value() == 0);
+      // "?" is no name: exporters write it for every unknown dimension.
+      const bool is_named = !dim.dim_param().empty() && dim.dim_param() != "?";
+      if (!is_unknown) {
+        dims.push_back({int64_t{dim.dim_value()}, ""});
+      } else {
+        dims.push_back({std::nullopt, is_named ? dim.dim_param() : UnnamedDim(input, dims.size())});
+      }
+    }
+    return dims;
+  }
+  const std::vector<int64_t>* given = GivenShape(options_, input.name());
+  if (given == nullptr) return std::nullopt;
+  for (int64_t extent : *given) {
+    if (extent == kOpenExtent) {
+      dims.push_back({std::nullopt, UnnamedDim(input, dims.size())});
+    } else {
+      dims.push_back({extent, ""});
+    }
+  }
+  return dims;
+}
+
 Status ModelShapes::Bind(const std::string& dim, int64_t value) {
+  auto range = ranges_.find(dim);
+  if (range != ranges_.end() && (value < *range->second.low || value > *range->second.high)) {
+    return UsageError("dimension '{}' is given as {}; its range is {}..{}", dim, value,
+                      *range->second.low, *range->second.high);
+  }
   auto [entry, added] = bound_.emplace(dim, value);
   if (entry->second == value) return OkStatus();
   return UsageError("dimension '{}' is given as {} and as {}", dim, entry->second, value);
 }
 
+// Checks the given shape of an input and binds the dimensions that it gives.
 Status ModelShapes::BindGiven(const onnxpb::ValueInfo& input, const std::vector<int64_t>& shape) {
-  if (Status fits = CheckExtents(shape); !fits.ok()) {
+  std::vector<int64_t> known = shape;
+  std::ranges::replace(known, kOpenExtent, 1);
+  if (Status fits = CheckExtents(known); !fits.ok()) {
     return UsageError("input '{}': {}", input.name(), Message(fits));
   }
-  shapes_[input.name()] = ToExprs(shape);
-  const onnxpb::Shape* declared = DeclaredShape(input);
-  if (declared == nullptr) return OkStatus();
-  if (declared->dim_size() != static_cast<int>(shape.size())) {
-    return UsageError("input '{}' has rank {}; shape {} was given", input.name(),
-                      declared->dim_size(), ShapeToString(shape));
+  const std::vector<InputDim> dims = *DimsOf(input);
+  if (dims.size() != shape.size()) {
+    return UsageError("input '{}' has rank {}; shape {} was given", input.name(), dims.size(),
+                      GivenText(shape));
   }
-  for (int axis = 0; axis < declared->dim_size(); ++axis) {
-    const onnxpb::Shape::Dimension& dim = declared->dim(axis);
-    if (!IsFixed(dim)) {
-      TCC_RETURN_IF_ERROR(Bind(DimName(input, axis), shape[axis]));
-    } else if (dim.dim_value() == 0 && shape[axis] != 0) {
+  for (size_t axis = 0; axis < dims.size(); ++axis) {
+    const InputDim& dim = dims[axis];
+    if (shape[axis] == kOpenExtent) {
+      left_open_.insert(dim.name);
+    } else if (!dim.extent) {
+      TCC_RETURN_IF_ERROR(Bind(dim.name, shape[axis]));
+    } else if (*dim.extent == 0 && shape[axis] != 0) {
       zeros_are_unknown_ = true;
-    } else if (dim.dim_value() != shape[axis]) {
+    } else if (*dim.extent != shape[axis]) {
       return UsageError("dimension {} of input '{}' is {}; shape {} was given", axis, input.name(),
-                        dim.dim_value(), ShapeToString(shape));
+                        *dim.extent, GivenText(shape));
     }
   }
   return OkStatus();
@@ -110,16 +153,14 @@ Status ModelShapes::BindDims(const std::vector<const onnxpb::ValueInfo*>& inputs
   std::map<std::string, std::set<std::string>> called;
   std::map<std::string, std::string> call_of;
   for (const onnxpb::ValueInfo* input : inputs) {
-    const onnxpb::Shape* declared = DeclaredShape(*input);
-    for (int axis = 0; declared != nullptr && axis < declared->dim_size(); ++axis) {
-      if (IsFixed(declared->dim(axis))) continue;
-      std::string name = DimName(*input, axis);
-      called[Identifier(name)].insert(name);
-      dims_.insert(std::move(name));
+    for (const InputDim& dim : DimsOf(*input).value_or(std::vector<InputDim>())) {
+      if (dim.extent) continue;
+      called[Identifier(dim.name)].insert(dim.name);
+      dims_.insert(dim.name);
     }
   }
   // Returns the model's name for the dimension that an option calls so.
-  auto meant_by = [&](const std::string& name) -> StatusOr<std::string> {
+  auto meant_by = [&](const std::string& name, Option option) -> StatusOr<std::string> {
     if (dims_.contains(name)) return name;
     auto meant = called.find(name);
     if (meant != called.end() && meant->second.size() == 1) return *meant->second.begin();
@@ -127,41 +168,43 @@ Status ModelShapes::BindDims(const std::vector<const onnxpb::ValueInfo*>& inputs
         UsageError("no dimension is named '{}'; {}", name,
                    dims_.empty() ? std::string("all of them are fixed")
                                  : fmt::format("there are {}", fmt::join(dims_, ", "))),
-        Option::kDims);
+        option);
   };
   for (const auto& [name, value] : options_.dims) {
     if (value < 0) {
       return WithOption(UsageError("dimension '{}' is {}; expected 0 or more", name, value),
                         Option::kDims);
     }
-    TCC_ASSIGN_OR_RETURN(std::string dim, meant_by(name));
+    TCC_ASSIGN_OR_RETURN(std::string dim, meant_by(name, Option::kDims));
     TCC_RETURN_IF_ERROR(Bind(dim, value));
     if (dim != name) call_of.emplace(dim, name);
   }
   for (const auto& [name, range] : options_.ranges) {
-    TCC_RETURN_IF_ERROR(CheckRange(name, range));
-    TCC_ASSIGN_OR_RETURN(std::string dim, meant_by(name));
-    if (bound_.contains(dim) || !ranges_.emplace(dim, range).second) {
-      return WithOption(UsageError("dimension '{}' is given twice", name), Option::kDims);
-    }
+    TCC_ASSIGN_OR_RETURN(std::string dim, meant_by(name, Option::kRanges));
+    TCC_RETURN_IF_ERROR(WithOption(TakeRange(dim, range), Option::kRanges));
   }
   TellGiven(inputs, call_of);
   return OkStatus();
 }
 
-// Returns the range of a dimension that stays free; `axis` is where it stands in its first input.
-DimRange ModelShapes::RangeOf(const std::string& dim, int axis) const {
-  constexpr int64_t kUsualBatch = 8;
-  DimRange range;
-  auto given = ranges_.find(dim);
-  if (given != ranges_.end()) {
-    range = given->second;
-  } else if (absl::StartsWithIgnoreCase(dim, "past")) {
-    range.low = 0;
+// Notes the range of a dimension that stays free. One that holds a single extent binds it.
+Status ModelShapes::TakeRange(const std::string& dim, const DimRange& given) {
+  const int64_t low = given.low.value_or(LeastExtent(dim));
+  const int64_t high = given.high.value_or(kMaxFreeDim);
+  if (low < 0 || low > high || high > kMaxFreeDim) {
+    return UsageError("dimension '{}' has the range {}..{}; expected LEAST..GREATEST within 0..{}",
+                      dim, low, high, kMaxFreeDim);
   }
-  int64_t chosen = axis == 0 ? kUsualBatch : kUsualExtent;
-  if (range.usual == 0) range.usual = std::clamp(chosen, range.low, range.high);
-  return range;
+  if (given.usual && (*given.usual < std::max(low, int64_t{1}) || *given.usual > high)) {
+    return UsageError("dimension '{}' has the usual extent {}; expected one within {}..{}", dim,
+                      *given.usual, std::max(low, int64_t{1}), high);
+  }
+  if (bound_.contains(dim) || ranges_.contains(dim)) {
+    return UsageError("dimension '{}' is given twice", dim);
+  }
+  if (low == high) return Bind(dim, low);
+  ranges_.emplace(dim, DimRange{low, high, given.usual});
+  return OkStatus();
 }
 
 // Tells of each dimension that the options give. `call_of` has the options' keys for dimensions
@@ -170,14 +213,12 @@ void ModelShapes::TellGiven(const std::vector<const onnxpb::ValueInfo*>& inputs,
                             const std::map<std::string, std::string>& call_of) const {
   if (!options_.given_dim) return;
   for (const onnxpb::ValueInfo* input : inputs) {
-    const onnxpb::Shape* declared = DeclaredShape(*input);
-    for (int axis = 0; declared != nullptr && axis < declared->dim_size(); ++axis) {
-      if (IsFixed(declared->dim(axis))) continue;
-      std::string name = DimName(*input, axis);
-      if (auto call = call_of.find(name); call != call_of.end()) name = call->second;
-      if (options_.dims.contains(name)) {
-        options_.given_dim(input->name(), static_cast<size_t>(axis), name);
-      }
+    const std::vector<InputDim> dims = DimsOf(*input).value_or(std::vector<InputDim>());
+    for (size_t axis = 0; axis < dims.size(); ++axis) {
+      if (dims[axis].extent) continue;
+      auto call = call_of.find(dims[axis].name);
+      const std::string& name = call == call_of.end() ? dims[axis].name : call->second;
+      if (options_.dims.contains(name)) options_.given_dim(input->name(), axis, name);
     }
   }
 }
@@ -188,16 +229,23 @@ std::optional<Expr> ModelShapes::Known(const std::string& dim) const {
   return std::nullopt;
 }
 
-Expr ModelShapes::Dimension(const onnxpb::ValueInfo& input, int axis) {
-  const onnxpb::Shape::Dimension& dim = DeclaredShape(input)->dim(axis);
-  if (IsFixed(dim)) return Expr(int64_t{dim.dim_value()});
-  std::string name = DimName(input, axis);
-  if (std::optional<Expr> known = Known(name)) return *known;
-  std::string hint = Identifier(name);
+// Makes the variable of a dimension; `axis` is where it stands in its first input.
+Expr ModelShapes::FreeDimension(const std::string& dim, size_t axis) {
+  constexpr int64_t kUsualBatch = 8;
+  auto given = ranges_.find(dim);
+  const bool is_given = given != ranges_.end();
+  const int64_t low = is_given ? *given->second.low : LeastExtent(dim);
+  const int64_t high = is_given ? *given->second.high : kMaxFreeDim;
+  const int64_t chosen =
+      std::clamp(axis == 0 ? kUsualBatch : kUsualExtent, std::max(low, int64_t{1}), high);
+  const int64_t usual = is_given ? given->second.usual.value_or(chosen) : chosen;
+  if (!is_given && !left_open_.contains(dim)) {
+    unasked_.push_back(fmt::format("{}={}..{}:{}", dim, low, high, usual));
+  }
+  std::string hint = Identifier(dim);
   while (!hints_.insert(hint).second) hint += "_";
-  DimRange range = RangeOf(name, axis);
-  vars_.push_back(ShapeVar(hint, range.low, range.high, range.usual));
-  free_.emplace(name, vars_.back());
+  vars_.push_back(ShapeVar(hint, low, high, usual));
+  free_.emplace(dim, vars_.back());
   return Expr(vars_.back());
 }
 
@@ -213,31 +261,43 @@ Status ModelShapes::SetShape(const onnxpb::ValueInfo& input, std::vector<Expr> s
   return OkStatus();
 }
 
-Status ModelShapes::ReadDeclared(const onnxpb::ValueInfo& input) {
+// Reads an input of known rank. An unused one gets 1 for its unknown extents: no result depends on
+// them, so the user need not give them.
+Status ModelShapes::ReadInput(const onnxpb::ValueInfo& input, bool is_read) {
+  const std::vector<int64_t>* given = GivenShape(options_, input.name());
+  const std::optional<std::vector<InputDim>> dims = DimsOf(input);
   std::vector<Expr> shape;
-  for (int axis = 0; axis < DeclaredShape(input)->dim_size(); ++axis) {
-    shape.push_back(Dimension(input, axis));
-  }
-  return SetShape(input, std::move(shape));
-}
-
-// Reads an unused input. No result depends on its unknown extents, so the user need not give them.
-Status ModelShapes::ReadUnused(const onnxpb::ValueInfo& input) {
-  const onnxpb::Shape* declared = DeclaredShape(input);
-  std::vector<Expr> shape;
-  bool guessed = declared == nullptr;
-  for (int axis = 0; declared != nullptr && axis < declared->dim_size(); ++axis) {
-    const onnxpb::Shape::Dimension& dim = declared->dim(axis);
-    std::optional<Expr> known =
-        IsFixed(dim) ? Expr(int64_t{dim.dim_value()}) : Known(DimName(input, axis));
-    guessed = guessed || !known;
-    shape.push_back(known.value_or(Expr(1)));
+  bool guessed = !dims;
+  for (size_t axis = 0; dims && axis < dims->size(); ++axis) {
+    const InputDim& dim = (*dims)[axis];
+    if (given != nullptr && (*given)[axis] != kOpenExtent) {
+      shape.push_back(Expr((*given)[axis]));
+    } else if (dim.extent) {
+      shape.push_back(Expr(*dim.extent));
+    } else if (std::optional<Expr> known = Known(dim.name)) {
+      shape.push_back(*std::move(known));
+    } else {
+      guessed = guessed || !is_read;
+      shape.push_back(is_read ? FreeDimension(dim.name, axis) : Expr(1));
+    }
   }
   if (guessed && options_.warn) {
     options_.warn(fmt::format("nothing reads input '{}'; its shape becomes {} where none is given",
                               input.name(), ShapeText(shape)));
   }
+  if (HasZeroBatch(input) && AsConstant(shape[0]) != 0) {
+    zeros_are_unknown_ = true;
+    if (is_read && !AsConstant(shape[0])) WarnOfZero(input);
+  }
   return SetShape(input, std::move(shape));
+}
+
+// Warns of a declared 0 that has become a free dimension.
+void ModelShapes::WarnOfZero(const onnxpb::ValueInfo& input) const {
+  if (!options_.warn) return;
+  options_.warn(fmt::format(
+      "input '{0}': dimension 0 is 0 in the model, which is taken for unknown; {0}_0=0 keeps the 0",
+      input.name()));
 }
 
 Status ModelShapes::ReadInputs(const std::vector<const onnxpb::ValueInfo*>& inputs,
@@ -250,12 +310,12 @@ Status ModelShapes::ReadInputs(const std::vector<const onnxpb::ValueInfo*>& inpu
   }
   std::vector<std::string> without_shape;
   for (const onnxpb::ValueInfo* input : inputs) {
-    if (shapes_.contains(input->name()) || !read.contains(input->name())) continue;
-    if (DeclaredShape(*input) != nullptr) {
-      TCC_RETURN_IF_ERROR(ReadDeclared(*input));
-      continue;
+    if (!read.contains(input->name())) continue;
+    if (DimsOf(*input)) {
+      TCC_RETURN_IF_ERROR(ReadInput(*input, /*is_read=*/true));
+    } else {
+      without_shape.push_back(input->name());
     }
-    without_shape.push_back(input->name());
   }
   if (!without_shape.empty()) {
     bool one = without_shape.size() == 1;
@@ -268,9 +328,23 @@ Status ModelShapes::ReadInputs(const std::vector<const onnxpb::ValueInfo*>& inpu
     return status;
   }
   for (const onnxpb::ValueInfo* input : inputs) {
-    if (!shapes_.contains(input->name())) TCC_RETURN_IF_ERROR(ReadUnused(*input));
+    if (!read.contains(input->name())) {
+      TCC_RETURN_IF_ERROR(ReadInput(*input, /*is_read=*/false));
+    }
   }
+  WarnOfFree();
   return CheckOptions(inputs);
+}
+
+// Warns of the dimensions that stay free though no option says so.
+void ModelShapes::WarnOfFree() const {
+  if (unasked_.empty() || !options_.warn) return;
+  const bool one = unasked_.size() == 1;
+  options_.warn(fmt::format(
+      "{} {} {} free; kernels are made for the extent after the colon, and a value such as {}=8 "
+      "fixes {}",
+      one ? "dimension" : "dimensions", fmt::join(unasked_, ", "), one ? "stays" : "stay",
+      unasked_[0].substr(0, unasked_[0].rfind('=')), one ? "it" : "one"));
 }
 
 Status ModelShapes::CheckOptions(const std::vector<const onnxpb::ValueInfo*>& inputs) const {

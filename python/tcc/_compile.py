@@ -17,8 +17,9 @@ from ._program import run_program
 from ._progress import ProgressOption, listening
 
 
-def compile(model: Model, *, target: str | None = None, dims: Mapping[str, int] | None = None,
-            shapes: Mapping[str, Sequence[int]] | None = None,
+def compile(model: Model, *, target: str | None = None,
+            dims: Mapping[str, int | str] | None = None,
+            shapes: Mapping[str, Sequence[int | None]] | None = None,
             at: Sequence[Mapping[str, int]] | None = None,
             bind: Mapping[str, Any] | None = None,
             external_data_dir: str | os.PathLike[str] | None = None,
@@ -35,10 +36,11 @@ def compile(model: Model, *, target: str | None = None, dims: Mapping[str, int] 
     """Compiles a model: a path, the bytes of an ONNX file or an onnx.ModelProto.
 
     The keywords are the options of `tcc compile`: `dims={"N": 1}` and `shapes={"x": (1, 3, 224,
-    224)}` give free dimensions a size, `at=[{"N": 1}, {"N": 4}]` lists several, each of which a
-    run may have, `bind={"k": array}` makes inputs constants, `database` has measurements, `seconds`
-    or `trials` measure more of them first. `threads` compile, and run the module on a CPU; 0: one
-    per usable CPU.
+    224)}` give free dimensions a size, `dims={"N": "1..32:8"}` the least, the greatest and the
+    usual one, and None in a shape leaves a dimension as the model has it. `at=[{"N": 1}, {"N": 4}]`
+    lists several sizes, each of which a run may have, `bind={"k": array}` makes inputs constants,
+    `database` has measurements, `seconds` or `trials` measure more of them first. `threads`
+    compile, and run the module on a CPU; 0: one per usable CPU.
 
     Without `output`, the file to write, the artefact goes into a cache, from which a second call
     with the same arguments loads it; `cache=False` does without. `progress` is True, or a callable

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -86,6 +87,21 @@ def _path(value: Any) -> str | None:
         return None
 
 
+def _dim(value: Any) -> int | str | None:
+    if isinstance(value, str):
+        return value if re.fullmatch(r"\d*\.\.\d*(:\d+)?", value, re.ASCII) else None
+    return _COUNT.taken(value)
+
+
+def _open_shape(value: Any) -> tuple[int | None, ...] | None:
+    if not isinstance(value, Iterable):
+        return None
+    extents = list(value)
+    known = _shape(0 if extent is None else extent for extent in extents)
+    return None if known is None else tuple(
+        None if extent is None else size for extent, size in zip(extents, known))
+
+
 def _shape(value: Any) -> tuple[int, ...] | None:
     extents = [_index(extent) for extent in value] if isinstance(value, Iterable) else [None]
     shape = tuple(extent for extent in extents if extent is not None and extent >= 0)
@@ -119,8 +135,10 @@ _COUNT = _whole(0)
 # The keywords of `compile` and `tune`.
 COMPILING: dict[str, Form] = {
     "target": _TEXT,
-    "dims": _COUNT._replace(has_names=True),
-    "shapes": Form("whole numbers of at least 0, one for each axis", _shape, has_names=True),
+    "dims": Form("a whole number of at least 0, or a range as '1..32' or '1..32:8'", _dim,
+                 has_names=True),
+    "shapes": Form("whole numbers of at least 0, or None, one for each axis", _open_shape,
+                   has_names=True),
     "at": Form("a list of dictionaries of whole numbers by the dimensions' names", _sizes),
     "bind": Form("an array or a path", lambda value: value, has_names=True),
     "external_data_dir": PATH,

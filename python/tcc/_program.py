@@ -187,7 +187,7 @@ def words_of(options: Mapping[str, Any]) -> list[str]:
 
 def _item_text(item: Any) -> str:
     if isinstance(item, (list, tuple)):
-        return "x".join(str(extent) for extent in item)
+        return "x".join("?" if extent is None else str(extent) for extent in item)
     return os.fspath(item) if hasattr(item, "__fspath__") else str(item)
 
 

@@ -48,8 +48,9 @@ class Summary(NamedTuple):
 
 def tune(model: Model, *, database: str | os.PathLike[str], seconds: float | None = None,
          trials: int | None = None, target: str | None = None,
-         dims: Mapping[str, int] | None = None,
-         shapes: Mapping[str, Sequence[int]] | None = None, bind: Mapping[str, Any] | None = None,
+         dims: Mapping[str, int | str] | None = None,
+         shapes: Mapping[str, Sequence[int | None]] | None = None,
+         bind: Mapping[str, Any] | None = None,
          external_data_dir: str | os.PathLike[str] | None = None, allow_symlinks: bool = False,
          numeric: str | None = None, winograd: bool = True, searcher: str | None = None,
          cost_model: str | os.PathLike[str] | None = None, policy: str | None = None,

@@ -115,6 +115,10 @@ TEST_CASE("options of compiling reach the compiler from C", "[api]") {
         Compiled(FreeAddModel(), {.dims = {{"N", 2}, {"M", 2}}}).Bytes());
   CHECK(CompiledInC(FreeAddModel(), {{"shape", "x=2x3"}, {"shape", "b=2x3"}}) ==
         Compiled(FreeAddModel(), {.shapes = {{"x", {2, 3}}, {"b", {2, 3}}}}).Bytes());
+  CHECK(CompiledInC(FreeAddModel(), {{"dim", "N=2..2"}, {"shape", "x=?x3"}, {"shape", "b=2x?"}}) ==
+        Compiled(FreeAddModel(), {.ranges = {{"N", {.low = 2, .high = 2}}},
+                                  .shapes = {{"x", {-1, 3}}, {"b", {2, -1}}}})
+            .Bytes());
   CHECK(CompiledInC(FreeAddModel(), {{"at", "N=2,M=2"}, {"at", "N=5,M=5"}}) ==
         Compiled(FreeAddModel(), {.at = {{{"N", 2}, {"M", 2}}, {{"N", 5}, {"M", 5}}}}).Bytes());
   CHECK(CompiledInC(AddModel(), {{"target", "reference"}, {"threads", "1"}}) ==
@@ -204,6 +208,9 @@ TEST_CASE("messages in C name options by their keys", "[api]") {
   refused(FreeAddModel(), {{"at", "K=1"}}, TCC_USAGE, "no dimension is named 'K'; there are M, N");
   refused(AddModel(), {{"target", "vax"}}, TCC_USAGE, "'vax'");
   refused(AddModel(), {{"numeric", "fp3"}}, TCC_USAGE, "'fp3'");
+  refused(FreeAddModel(), {{"dim", "N=5..3"}}, TCC_USAGE,
+          "dimension 'N' has the range 5..3; expected LEAST..GREATEST within 0..16777216 "
+          "(option dim)");
   refused({1, 2, 3}, {}, TCC_BAD_INPUT, "");
   Answer answer = Ask([&](tcc_error** error) {
     tcc_artefact* artefact = nullptr;
@@ -217,6 +224,9 @@ TEST_CASE("messages in C name options by their keys", "[api]") {
   OptionsPtr options = OptionsWith({{"dim", "N=1"}});
   CHECK(Set(options.get(), "dim", "N=2") == Answer{TCC_USAGE, "dim: 'N' is given twice"});
   CHECK(Set(options.get(), "dim", "N") == Answer{TCC_USAGE, "dim: expected name=value, got 'N'"});
+  CHECK(Set(options.get(), "dim", "M=1..b") ==
+        Answer{TCC_USAGE,
+               "dim: expected a whole number, or a range as 1..32 or 1..32:8, got '1..b'"});
   CHECK(Set(options.get(), "shape", "x=1xb") ==
         Answer{TCC_USAGE, "shape: expected a whole number, got 'b'"});
   CHECK(Set(options.get(), "bind", "x=/nowhere.npy").code == TCC_BAD_INPUT);

@@ -493,6 +493,11 @@ TEST_CASE("messages name fields of the API and no option of the command line", "
         "no dimension is named 'K'; all of them are fixed (CompileOptions::dims)");
   CHECK(message(FreeAddModel(), {.dims = {{"N", -1}}}) ==
         "dimension 'N' is -1; expected 0 or more (CompileOptions::dims)");
+  CHECK(message(FreeAddModel(), {.ranges = {{"N", {.low = 5, .high = 3}}}}) ==
+        "dimension 'N' has the range 5..3; expected LEAST..GREATEST within 0..16777216 "
+        "(CompileOptions::ranges)");
+  CHECK(message(FreeAddModel(), {.ranges = {{"K", {}}}}) ==
+        "no dimension is named 'K'; there are M, N (CompileOptions::ranges)");
   CHECK(message(AddModel(), {.shapes = {{"z", {1}}}}) ==
         "no input is named 'z'; there are x, b (CompileOptions::shapes)");
   std::array<float, 1> value{};

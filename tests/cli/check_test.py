@@ -136,8 +136,8 @@ class Check(CommandTest):
 
     def empty(self):
         """y = Relu(x) of no elements."""
-        x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [0, 3])
-        y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [0, 3])
+        x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [3, 0])
+        y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [3, 0])
         graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "empty", [x], [y])
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
         model.ir_version = 9
@@ -159,8 +159,8 @@ class Check(CommandTest):
         for target in ["reference", "native"]:
             text = self.call("check", path, "--target", target)
             self.assertEqual(text, "0 elements, 0 differ: every output is empty, as expected\n")
-        np.save(self.folder / "input_0.npy", np.zeros((0, 3), np.float32))
-        np.save(self.folder / "output_0.npy", np.zeros((0, 4), np.float32))
+        np.save(self.folder / "input_0.npy", np.zeros((3, 0), np.float32))
+        np.save(self.folder / "output_0.npy", np.zeros((4, 0), np.float32))
         self.assertEqual(self.call("check", path, "--golden", self.folder, expect=1), "")
 
 

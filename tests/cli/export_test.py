@@ -434,14 +434,14 @@ class Refusals(Export):
                 self.execute(["make", "-s", "run"], folder)
 
     def test_an_output_without_elements_is_no_comparison_of_unsigned_with_0(self):
-        model = self.write([node("Relu", "x", "y")], [value("x", [0, 3])],
-                           [value("y", [0, 3])])
+        model = self.write([node("Relu", "x", "y")], [value("x", [3, 0])],
+                           [value("y", [3, 0])])
         folder = self.sources(self.compile(model))
         for compiler in ["cc", "clang-19"]:
             flags = " ".join(["-O2", *WARNINGS[1:]])
             text = self.execute(["make", "-s", "clean", "run", f"CC={compiler}",
                                  f"CFLAGS={flags}"], folder).decode()
-            self.assertEqual(text, "y f32[0x3], sum 0\n")
+            self.assertEqual(text, "y f32[3x0], sum 0\n")
 
     def test_an_interrupted_export_leaves_all_files_or_none(self):
         table = np.zeros([1 << 14, 1 << 10], np.float32)

@@ -142,6 +142,30 @@ class Sizes(CommandTest):
         self.call("export", self.artefact, "--c", self.folder / "c", expect=3)
         self.assertIn("free dimensions (S)", self.error)
 
+    def test_a_dimension_has_a_size_or_a_range(self):
+        self.write_product()
+        for words, message in (
+                (["--dim", "B=1..b"], "--dim: expected a whole number, or a range as 1..32"),
+                (["--dim", "B=5..3"], "'B' has the range 5..3; expected LEAST..GREATEST within"),
+                (["--dim", "B=2..8:9"], "'B' has the usual extent 9; expected one within 2..8"),
+                (["--dim", "B=1..2", "--dim", "B=..:4"], "--dim: 'B' is given twice"),
+                (["--dim", "B=1..2", "--dim", "B=1"], "dimension 'B' is given twice (--dim)"),
+                (["--dim", "K=.."], "no dimension is named 'K'; there are B, S (--dim)"),
+                (["--shape", "x=?x3"], "input 'x' has rank 3; shape ?x3 was given"),
+                (["--dim", "B=1..2", "--shape", "x=3x?x8"],
+                 "dimension 'B' is given as 3; its range is 1..2")):
+            self.compile(expect=2, options=words)
+            self.assertIn(message, self.error)
+        self.compile(options=["--shape", "x=2x?x?", "--dim", "S=3..3"])
+        self.agrees({"x": self.floats(2, 3, 8)})
+        # A run compiles for the sizes of its inputs, which have to be within the range.
+        x = self.folder / "x.npy"
+        np.save(x, self.floats(2, 3, 8))
+        words = ["run", self.model, "--input", f"x={x}", "--dim"]
+        self.assertIn("y f32[2x3x5]", self.call(*words, "S=2..4"))
+        self.call(*words, "S=4..6", expect=4)
+        self.assertIn("input 'x': dimension S is 3; expected 4 to 6", self.error)
+
     def test_what_cannot_be_listed_is_said(self):
         self.write_product()
         for sizes, options, code, message in (

@@ -92,7 +92,8 @@ Status CheckPoint(uint64_t seed, const std::string& emit, Histogram& histogram) 
   for (const std::string& op : model.ops) ++histogram[op];
   std::string folder = fmt::format("{}/{}", emit, seed);
   if (!emit.empty()) TCC_RETURN_IF_ERROR(WriteCase(folder, model, {}));
-  TCC_ASSIGN_OR_RETURN(Graph graph, ImportOnnxBytes(onnx_bytes::AsSpan(model.bytes)));
+  TCC_ASSIGN_OR_RETURN(Graph graph,
+                       ImportOnnxBytes(onnx_bytes::AsSpan(model.bytes), {.shapes = model.shapes}));
   std::vector<std::string> names;
   for (ValueId id : graph.outputs) names.push_back(graph.value(id).name);
   TCC_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, RunNative(graph, model.inputs, random));

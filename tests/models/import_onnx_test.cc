@@ -314,28 +314,28 @@ TEST_CASE("a negative extent is a dimension without a name", "[models][import][s
 }
 
 TEST_CASE("an extent of 0 stays, unless a shape is given", "[models][import][shapes]") {
-  ModelSpec spec = OfDims({"0", "3"});
+  ModelSpec spec = OfDims({"3", "0"});
   StatusOr<Graph> graph = Import(spec);
   REQUIRE(graph.status() == OkStatus());
-  CHECK(StaticShape(graph->value(0)) == std::vector<int64_t>{0, 3});
-  graph = Import(spec, {.shapes = {{"x", {4, 3}}}});
+  CHECK(StaticShape(graph->value(0)) == std::vector<int64_t>{3, 0});
+  graph = Import(spec, {.shapes = {{"x", {3, 4}}}});
   REQUIRE(graph.status() == OkStatus());
-  CHECK(StaticShape(graph->value(0)) == std::vector<int64_t>{4, 3});
-  graph = Import(spec, {.binds = {{"x", MakeZeroTensor(kFloat32, {2, 3})}}});
+  CHECK(StaticShape(graph->value(0)) == std::vector<int64_t>{3, 4});
+  graph = Import(spec, {.binds = {{"x", MakeZeroTensor(kFloat32, {3, 2})}}});
   CHECK(graph.status() == OkStatus());
-  CHECK_THAT(ErrorOf(spec, {.shapes = {{"x", {4, 5}}}}), Contains("dimension 1 of input 'x' is 3"));
+  CHECK_THAT(ErrorOf(spec, {.shapes = {{"x", {5, 4}}}}), Contains("dimension 0 of input 'x' is 3"));
 }
 
 TEST_CASE("an output declared with an extent of 0 says nothing where an input's was overridden",
           "[models][import][shapes]") {
-  ModelSpec spec = OfDims({"0", "3"});
+  ModelSpec spec = OfDims({"3", "0"});
   Wire model = Wire().Varint(1, 8);
   Wire graph_bytes = GraphOf(spec);
   std::string untyped = Wire().Sub(12, Untyped(spec.outputs[0])).bytes;
   size_t at = graph_bytes.bytes.find(untyped);
   REQUIRE(at != std::string::npos);
   graph_bytes.bytes.replace(at, untyped.size(),
-                            Wire().Sub(12, InputOf(spec.outputs[0], kOnnxFloat, {"0", "3"})).bytes);
+                            Wire().Sub(12, InputOf(spec.outputs[0], kOnnxFloat, {"3", "0"})).bytes);
   model.Sub(7, graph_bytes).Sub(8, Wire().Bytes(1, "").Varint(2, 17));
   auto declared = [&](const ImportOptions& options) {
     StatusOr<Graph> graph = ImportOnnxBytes(AsSpan(model.bytes), options);
@@ -343,7 +343,7 @@ TEST_CASE("an output declared with an extent of 0 says nothing where an input's 
     return graph->value(graph->outputs[0]).shape.size();
   };
   CHECK(declared({}) == 2);
-  CHECK(declared({.shapes = {{"x", {4, 3}}}}) == 0);
+  CHECK(declared({.shapes = {{"x", {3, 4}}}}) == 0);
 }
 
 TEST_CASE("two dimensions called '?' may differ", "[models][import][shapes]") {

@@ -38,8 +38,9 @@ class Compiling(PackageTest):
 
     def test_free_dimensions_get_their_size_by_name_or_by_shape(self):
         by_name = tcc.compile(open_model(), dims={"rows": 3})
+        by_range = tcc.compile(open_model(), dims={"rows": "3..3"}, shapes={"x": (None, 4)})
         by_shape = tcc.compile(open_model(), shapes={"x": (3, 4)})
-        for module in (by_name, by_shape):
+        for module in (by_name, by_range, by_shape):
             np.testing.assert_array_equal(module(X), X @ WEIGHTS)
 
     def test_several_sizes_are_listed_and_a_run_takes_one_of_them(self):
@@ -162,9 +163,13 @@ class Failing(PackageTest):
                 ({"seconds": "90s"}, "seconds: expected .* '90s' came"),
                 ({"seconds": float("nan")}, "seconds: expected .* nan came"),
                 ({"dims": ["rows"]}, "dims: expected a dictionary whose keys are names, list came"),
-                ({"dims": {"rows": "3"}}, f"dims['rows']: {whole} 0, '3' came"),
+                ({"dims": {"rows": "3"}}, f"dims['rows']: {whole} 0, or a range as '1..32' or "
+                                          "'1..32:8', '3' came"),
+                ({"dims": {"rows": "1..:"}}, "dims['rows']: expected .* '1..:' came"),
+                ({"dims": {"rows": -1}}, "dims['rows']: expected .* -1 came"),
                 ({"shapes": {"x": (3, -1)}}, "shapes['x']: expected whole numbers of at least 0, "
-                                             "one for each axis, tuple came"),
+                                             "or None, one for each axis, tuple came"),
+                ({"shapes": {"x": "?x3"}}, "shapes['x']: expected whole numbers .* '?x3' came"),
                 ({"bind": [WEIGHTS]}, "bind: expected a dictionary .*, list came"),
                 ({"bind": {"w": [[1], [1, 2]]}}, "bind['w']: expected an array or a path, list"),
                 ({"winograd": "no"}, "winograd: expected True or False, 'no' came"),

@@ -78,6 +78,7 @@ ModelValue ModelBuilder::AddInput(DTypeCode type, const std::vector<int64_t>& sh
   ModelValue value{FreshName(), type, shape, bound, true};
   spec_.inputs.push_back(InputOf(value.name, OnnxTypeOf(type), DimsOf(shape)));
   inputs_.push_back(RandomTensor(type, shape, bound));
+  shapes_.emplace(value.name, shape);
   has_half_ = has_half_ || type == DTypeCode::kFloat16;
   Keep(value);
   return value;

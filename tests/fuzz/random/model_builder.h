@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -73,6 +74,7 @@ class ModelBuilder {
   int nodes() const { return static_cast<int>(spec_.nodes.size()); }
   const std::vector<std::string>& ops() const { return ops_; }
   const std::vector<Tensor>& inputs() const { return inputs_; }
+  const std::map<std::string, std::vector<int64_t>>& shapes() const { return shapes_; }
   bool has_half() const { return has_half_; }
 
   // The model; what nobody reads are its outputs, five at most (more hide no mistake).
@@ -85,6 +87,7 @@ class ModelBuilder {
   std::vector<ModelValue> values_;
   std::vector<std::string> ops_;
   std::vector<Tensor> inputs_;
+  std::map<std::string, std::vector<int64_t>> shapes_;  // of the inputs
   bool has_half_ = false;
   int names_ = 0;
 };

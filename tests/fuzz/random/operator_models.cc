@@ -391,7 +391,7 @@ RandomModel MakeOperatorModel(const OperatorRow& row, Random& random, DTypeCode 
   model.real = real;
   row.add(model);
   std::string bytes = model.Finish();
-  return {std::move(bytes), model.inputs(), model.ops(), 1e-3};
+  return {std::move(bytes), model.inputs(), model.ops(), 1e-3, model.shapes()};
 }
 
 }  // namespace tcc

@@ -65,7 +65,7 @@ RandomModel MakeRandomModel(Random& random) {
   }
   double tolerance = model.has_half() ? 3e-2 : 1e-3;
   std::string bytes = model.Finish();
-  return {std::move(bytes), model.inputs(), model.ops(), tolerance};
+  return {std::move(bytes), model.inputs(), model.ops(), tolerance, model.shapes()};
 }
 
 }  // namespace tcc

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,6 +29,8 @@ struct RandomModel {
   std::vector<std::string> ops;
   // Results may differ by this: atol is also relative to the largest element.
   double tolerance;
+  // The inputs' shapes for the import, which takes a batch of 0 for an unknown one.
+  std::map<std::string, std::vector<int64_t>> shapes;
 };
 
 // 5 to 40 nodes of operators that the importer reads.

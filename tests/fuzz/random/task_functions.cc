@@ -64,7 +64,10 @@ StatusOr<std::vector<TaskFunction>> TasksOfModel(const std::string& bytes) {
 }
 
 StatusOr<std::vector<TaskFunction>> RandomTaskFunctions(Random& random) {
-  return TasksOfModel(MakeRandomModel(random).bytes);
+  RandomModel model = MakeRandomModel(random);
+  TCC_ASSIGN_OR_RETURN(Graph graph,
+                       ImportOnnxBytes(onnx_bytes::AsSpan(model.bytes), {.shapes = model.shapes}));
+  return TasksOf(std::move(graph));
 }
 
 }  // namespace tcc
