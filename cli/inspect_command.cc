@@ -16,8 +16,7 @@
 #include "compiler/kernels.h"
 #include "compiler/notes.h"
 #include "graph/passes/graph_pipeline.h"
-#include "graph/passes/symbolic_shapes.h"
-#include "ir/text/printer.h"
+#include "graph/passes/infer_shapes.h"
 #include "models/onnx/import_onnx.h"
 #include "runtime/artefact/artefact.h"
 #include "runtime/executor/run_sizes.h"
@@ -104,41 +103,15 @@ StatusOr<Json> ArtefactSummary(const Artefact& artefact) {
   return summary;
 }
 
-// Returns "1x(P + S)x64", with "?" for an unknown dimension.
-std::string ShapeText(const SymbolicValue& value) {
-  if (!value.shape) return "unknown";
-  std::string text;
-  for (const Expr& dim : *value.shape) {
-    std::string extent = !dim ? "?" : Print(dim);
-    if (extent.find(' ') != std::string::npos) extent = fmt::format("({})", extent);
-    text += (text.empty() ? "" : "x") + extent;
-  }
-  return text;
-}
-
-Json ValueRows(const Graph& graph, const std::vector<ValueId>& ids,
-               const std::vector<SymbolicValue>& shapes) {
+Json ValueRows(const Graph& graph, const std::vector<ValueId>& ids, bool inferred) {
   Json rows = Json::array();
   for (ValueId id : ids) {
     const Value& value = graph.value(id);
-    std::string shape = ShapeText(shapes[id]);
+    bool known = inferred || !value.shape.empty() || std::ranges::count(graph.inputs, id) > 0;
+    std::string shape = known ? value.shape.empty() ? "" : ShapeText(value.shape) : "unknown";
     rows.push_back({{"name", value.name}, {"type", ToString(value.dtype) + "[" + shape + "]"}});
   }
   return rows;
-}
-
-// Returns how many of the values that nodes compute have a shape: "574 of 575".
-std::string CountOfInferred(const Graph& graph, const std::vector<SymbolicValue>& shapes) {
-  int64_t known = 0;
-  int64_t all = 0;
-  for (const Node& node : graph.nodes) {
-    for (ValueId id : node.outputs) {
-      if (id == kNoValue) continue;
-      ++all;
-      known += shapes[id].HasShape() ? 1 : 0;
-    }
-  }
-  return fmt::format("{} of {}", known, all);
 }
 
 // Returns facts of the compiled form: the number of nodes after the graph passes, of kernels and of
@@ -191,13 +164,16 @@ StatusOr<Inspection> InspectModel(const ModelOptions& options) {
   StatusOr<Graph> imported = ImportModel(options);
   if (count > 0 && absl::IsUnimplemented(imported.status())) return refused;
   TCC_ASSIGN_OR_RETURN(Graph graph, std::move(imported));
-  std::vector<SymbolicValue> shapes = InferSymbolicShapes(graph);
-  summary["inputs"] = ValueRows(graph, graph.inputs, shapes);
-  summary["outputs"] = ValueRows(graph, graph.outputs, shapes);
+  Graph inferred = graph;
+  const Status inference = InferShapes(inferred);
+  bool is_inferred = inference.ok();
+  const Graph& known = is_inferred ? inferred : graph;
+  summary["inputs"] = ValueRows(known, known.inputs, is_inferred);
+  summary["outputs"] = ValueRows(known, known.outputs, is_inferred);
   summary["properties"] = graph.properties;
-  summary["shapes_inferred"] = CountOfInferred(graph, shapes);
   bool is_bound = ExpectBoundInputs(graph).ok();
-  StatusOr<Json> compiled = CompiledForm(std::move(graph));
+  StatusOr<Json> compiled =
+      is_inferred ? CompiledForm(std::move(graph)) : StatusOr<Json>(inference);
   if (!compiled.ok()) {
     summary["not_compiled"] = MessageWithOptions(compiled.status());
     Status failure = Annotate(compiled.status(), "the model cannot be compiled");

@@ -81,8 +81,10 @@ bool InferElements(Graph& graph, const Node& node) {
   if (graph.shape_vars.empty()) return false;
   Value& value = graph.values[node.outputs[0]];
   std::vector<Expr> elements = ElementsOf(graph, node);
+  std::optional<std::vector<int64_t>> shape = StaticShape(value);
+  bool is_empty = shape && ElementCount(*shape).value_or(1) == 0 && !value.dtype.is_storage_only();
   std::optional<std::vector<int64_t>> numbers = AsNumbers(elements);
-  if (elements.empty() || !numbers || node.outputs.size() > 1) {
+  if ((elements.empty() && !is_empty) || !numbers || node.outputs.size() > 1) {
     value.elements = std::move(elements);
     return false;
   }
