@@ -62,7 +62,7 @@ std::vector<Axis> OutputAxes(const std::vector<Expr>& shape) {
   return axes;
 }
 
-// The reduction's inner side: which axes it runs over, and what it reads there.
+// The inner side of the reduction: its axes, and the places in input and weight.
 struct ConvTaps {
   std::vector<Axis> reduce_axes;
   std::vector<Expr> input;
@@ -133,7 +133,7 @@ Status LowerConvInteger(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(CheckIntegerOperands(node));
   TCC_ASSIGN_OR_RETURN(ConvolutionShapes shapes, ShapesOf(node));
   std::vector<Expr> out_shape = {shapes.batch, Expr(shapes.out_channels)};
-  for (const WindowDim& dim : shapes.dims) out_shape.push_back(Expr(dim.output));
+  for (const WindowDim& dim : shapes.dims) out_shape.push_back(dim.output);
   if (node.Has(3) && !IsConstant(Product(node.Shape(3)), 1) &&
       !IsConstant(Product(node.Shape(3)), shapes.out_channels)) {
     return node.Error("weight's zero point has shape {}; expected {}", ShapeText(node.Shape(3)),
@@ -161,7 +161,7 @@ Status LowerConv(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(CheckConvolutionTypes(node));
   TCC_ASSIGN_OR_RETURN(ConvolutionShapes shapes, ShapesOf(node));
   std::vector<Expr> out_shape = {shapes.batch, Expr(shapes.out_channels)};
-  for (const WindowDim& dim : shapes.dims) out_shape.push_back(Expr(dim.output));
+  for (const WindowDim& dim : shapes.dims) out_shape.push_back(dim.output);
   TCC_RETURN_IF_ERROR(CheckConvolutionBias(node, shapes.out_channels));
 
   DType type = node.Type(0);

@@ -3,7 +3,8 @@
 
 #include "graph/ops/convolution.h"
 #include "graph/ops/lowerings.h"
-#include "ir/simplify/interval.h"
+#include "ir/expr/substitute.h"
+#include "ir/simplify/simplify.h"
 #include "support/integer_division.h"
 
 // ConvTranspose in gather form: an output position collects the taps that reach it.
@@ -17,7 +18,7 @@ namespace tcc {
 namespace {
 
 StatusOr<std::vector<WindowDim>> TransposedDims(const NodeLowering& node,
-                                                const std::vector<int64_t>& spatial,
+                                                const std::vector<Expr>& spatial,
                                                 const std::vector<int64_t>& kernel) {
   size_t count = spatial.size();
   TCC_ASSIGN_OR_RETURN(std::vector<WindowDim> dims, WindowsWithoutOutputs(node, spatial, kernel));
@@ -32,23 +33,25 @@ StatusOr<std::vector<WindowDim>> TransposedDims(const NodeLowering& node,
   for (size_t d = 0; d < count; ++d) {
     WindowDim& dim = dims[d];
     if (dim.kernel < 1 || dim.kernel > kMaxWindowSize / dim.dilation ||
-        dim.input > kMaxWindowSize / dim.stride) {
-      return node.Error("input {}, kernel {}, stride {} and dilation {} in dimension {}", dim.input,
-                        dim.kernel, dim.stride, dim.dilation, d);
+        BoundsOf(dim.input, {}).low > kMaxWindowSize / dim.stride) {
+      return node.Error("input {}, kernel {}, stride {} and dilation {} in dimension {}",
+                        ShapeText({dim.input}), dim.kernel, dim.stride, dim.dilation, d);
     }
-    int64_t full = (dim.input - 1) * dim.stride + extra[d] + (dim.kernel - 1) * dim.dilation + 1;
+    int64_t reach = extra[d] + (dim.kernel - 1) * dim.dilation + 1;
+    Expr full = Simplify(Plus(Times(Plus(dim.input, -1), dim.stride), reach));
     if (fixed || same) {
-      dim.output = fixed ? outputs[d] : dim.input * dim.stride;
+      dim.output = fixed ? Expr(outputs[d]) : Times(dim.input, dim.stride);
       // The part that is cut off the full extent; if nothing is, the output grows at its end.
       PadBothEnds(dim, full - dim.output, auto_pad == "SAME_UPPER");
     } else {
-      dim.output = full - dim.pad_begin - dim.pad_end;
+      dim.output = Simplify(full - dim.pad_begin - dim.pad_end);
     }
-    if (dim.output < 1 && dim.input > 0) {
-      return node.Error("pads {} and {} leave nothing of {} in dimension {}", dim.pad_begin,
-                        dim.pad_end, full, d);
+    if (MayExceed(dim.output, Expr(0))) continue;
+    if (MayExceed(dim.input, Expr(0))) {
+      return node.Error("pads {} and {} leave nothing of {} in dimension {}",
+                        ShapeText({dim.pad_begin}), ShapeText({dim.pad_end}), ShapeText({full}), d);
     }
-    dim.output = std::max<int64_t>(dim.output, 0);
+    dim.output = Expr(0);
   }
   return dims;
 }
@@ -91,19 +94,20 @@ class DimPlan {
     taps_ = CeilDivision(dim.kernel, step_);
     // Sums over the inputs instead of the taps if they are fewer; each one reaches an output
     // through at most one tap.
-    over_inputs_ = dim.dilation == 1 && dim.input < taps_;
+    std::optional<int64_t> inputs = AsConstant(dim.input);
+    over_inputs_ = dim.dilation == 1 && inputs && *inputs < taps_;
   }
 
   bool has_phases() const { return dim_.stride > 1 && !over_inputs_; }
   Axis PhaseAxis() const { return NodeLowering::MakeAxis("r" + name_, Expr(dim_.stride)); }
   // Returns the axis of the position within a phase, or of the position itself without phases.
   Axis PlaceAxis() const {
-    int64_t extent = has_phases() ? CeilDivision(dim_.output, dim_.stride) : dim_.output;
-    return NodeLowering::MakeAxis(name_, Expr(extent));
+    Expr extent = has_phases() ? Simplify(CeilDivide(dim_.output, Expr(dim_.stride))) : dim_.output;
+    return NodeLowering::MakeAxis(name_, extent);
   }
   Axis TapAxis() const {
     return NodeLowering::MakeAxis((over_inputs_ ? "i" : "k") + name_,
-                                  Expr(over_inputs_ ? dim_.input : taps_));
+                                  over_inputs_ ? dim_.input : Expr(taps_));
   }
 
   // The input and weight that a tap reads, and the conditions under which it exists. `phase` is 0
@@ -125,7 +129,7 @@ class DimPlan {
     Expr offset = step_ == 1 ? shifted : shifted - Times(first, dim_.dilation);
     if (dim_.stride > 1) offset = FloorDivide(offset, Expr(dim_.stride));
     result.input = place + offset - Times(tap, dim_.dilation / common_);
-    result.conditions = {result.input >= Expr(0), result.input < Expr(dim_.input)};
+    result.conditions = {result.input >= Expr(0), result.input < dim_.input};
     if (taps_ * step_ > dim_.kernel) result.conditions.push_back(result.kernel < Expr(dim_.kernel));
     if (common_ > 1) {
       result.conditions.push_back(Make<Eq>(FloorModulo(shifted, Expr(common_)), Expr(0)));
@@ -213,18 +217,23 @@ struct Terms {
 };
 
 // Returns the conditions that some tap may violate; if there are none, the sums are plain products.
+// A position along a free axis is bounded from below and, counted from the end, from above.
 Expr OpenConditions(const std::vector<Expr>& conditions, const std::vector<Axis>& axes,
                     const std::vector<Axis>& reduce_axes) {
   Bounds bounds;
+  Substitution from_end;
   for (const std::vector<Axis>* of : {&axes, &reduce_axes}) {
     for (const Axis& axis : *of) {
-      std::optional<int64_t> extent = AsConstant(axis.extent);
-      if (extent && *extent > 0) bounds[axis.var] = {0, *extent - 1};
+      Interval extent = BoundsOf(axis.extent, {});
+      if (extent.high > 0) bounds[axis.var] = {0, extent.high - 1};
+      if (!AsConstant(axis.extent)) from_end[axis.var] = Plus(axis.extent, -1) - axis.var;
     }
   }
   Expr open = True();
   for (const Expr& condition : conditions) {
-    if (Prove(condition, bounds) != Proof::kTrue) open = AndAlso(open, condition);
+    if (Prove(condition, bounds) == Proof::kTrue) continue;
+    if (Prove(Substitute(condition, from_end), bounds) == Proof::kTrue) continue;
+    open = AndAlso(open, condition);
   }
   return open;
 }
@@ -276,7 +285,7 @@ Status LowerConvTranspose(NodeLowering& node) {
   std::vector<Expr> out_shape = {shapes.batch, Expr(shapes.out_channels)};
   for (size_t d = 0; d < shapes.dims.size(); ++d) {
     plans.emplace_back(shapes.dims[d], SpatialName(shapes.dims.size(), d));
-    out_shape.push_back(Expr(shapes.dims[d].output));
+    out_shape.push_back(shapes.dims[d].output);
   }
 
   DType type = node.Type(0);

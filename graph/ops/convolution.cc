@@ -13,20 +13,16 @@ StatusOr<ConvolutionOperands> ConvolutionOperandsOf(const NodeLowering& node) {
     return node.Error("weight of shape {} has rank {}; expected rank {} as the input",
                       ShapeToString(weight), weight.size(), rank);
   }
-  std::vector<int64_t> known;
-  for (size_t d = 1; d < rank; ++d) {
-    std::optional<int64_t> extent = AsConstant(input[d]);
-    if (!extent) {
-      return node.NotSupported("input has shape {}; expected known dimensions but for the batch",
-                               ShapeText(input));
-    }
-    known.push_back(*extent);
+  std::optional<int64_t> channels = AsConstant(input[1]);
+  if (!channels) {
+    return node.NotSupported("input has shape {}; expected a known number of channels",
+                             ShapeText(input));
   }
   if (node.channels_last()) std::rotate(weight.begin(), weight.end() - 2, weight.end());
 
   ConvolutionOperands operands{.batch = input[0],
-                               .in_channels = known[0],
-                               .spatial = {known.begin() + 1, known.end()},
+                               .in_channels = *channels,
+                               .spatial = {input.begin() + 2, input.end()},
                                .kernel = {weight.begin() + 2, weight.end()},
                                .first_channels = weight[0],
                                .second_channels = weight[1],

@@ -15,13 +15,13 @@ struct ConvolutionShapes {
 };
 
 // The operands that Conv, ConvInteger and ConvTranspose have in common: an input [N, C, spatial...]
-// of which only N may be unknown, and a weight of the same rank. The weight is [first, second,
+// of which C is known, and a weight of the same rank, which is known. The weight is [first, second,
 // kernel...], or [kernel..., first, second] of a channels-last node; the operator decides the
 // meaning of first and second.
 struct ConvolutionOperands {
   Expr batch;
   int64_t in_channels = 0;
-  std::vector<int64_t> spatial;
+  std::vector<Expr> spatial;
   std::vector<int64_t> kernel;
   // The weight's two channel extents in storage order.
   int64_t first_channels = 0;

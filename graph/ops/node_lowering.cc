@@ -415,6 +415,16 @@ Expr Plus(const Expr& a, int64_t b) {
   return b > 0 ? a + Expr(b) : a - Expr(-b);
 }
 
+Expr Plus(const Expr& a, const Expr& b) {
+  std::optional<int64_t> known = AsConstant(b);
+  return known ? Plus(a, *known) : a + b;
+}
+
+Expr Minus(const Expr& a, const Expr& b) {
+  std::optional<int64_t> known = AsConstant(b);
+  return known ? Plus(a, -*known) : a - b;
+}
+
 Expr AndAlso(const Expr& a, const Expr& b) {
   if (IsConstant(a, 1)) return b;
   return IsConstant(b, 1) ? a : BothOf(a, b);
@@ -439,6 +449,10 @@ bool SameExtent(const Expr& a, const Expr& b) {
 
 bool SameShape(std::span<const Expr> a, std::span<const Expr> b) {
   return std::ranges::equal(a, b, SameExtent);
+}
+
+bool MayExceed(const Expr& a, const Expr& b) {
+  return BoundsOf(Simplify(a - b), {}).high > 0;
 }
 
 StatusOr<std::vector<Expr>> BroadcastShapes(NodeLowering& node,

@@ -159,10 +159,12 @@ std::string ShapeText(const std::vector<Expr>& shape);
 // Returns the type that a reduction over `dtype` accumulates in: f32 for f16 and bf16, else itself.
 DType AccumulationType(DType dtype);
 
-// Return a * b and a + b, without a node if b is the neutral element, so that the IR stays
+// Return a * b, a + b and a - b, without a node if b is the neutral element, so that the IR stays
 // readable. Constants that overflow become INT64_MAX or INT64_MIN.
 Expr Times(const Expr& a, int64_t b);
 Expr Plus(const Expr& a, int64_t b);
+Expr Plus(const Expr& a, const Expr& b);
+Expr Minus(const Expr& a, const Expr& b);
 // Returns a and b, without a node if one is the constant true.
 Expr AndAlso(const Expr& a, const Expr& b);
 // Returns the product of the dimensions, a constant if they are.
@@ -170,6 +172,8 @@ Expr Product(std::span<const Expr> shape);
 // Returns whether both are the same number or the same formula.
 bool SameExtent(const Expr& a, const Expr& b);
 bool SameShape(std::span<const Expr> a, std::span<const Expr> b);
+// Returns whether a > b at some values of the Shape variables, as far as their ranges tell.
+bool MayExceed(const Expr& a, const Expr& b);
 
 // Returns the shape that operands of these shapes broadcast to (numpy): aligned at the right, a
 // dimension of 1 stretches. InvalidArgument where two dimensions differ and neither is 1. A free

@@ -2,21 +2,22 @@
 
 #include "graph/ops/lowerings.h"
 #include "graph/ops/window.h"
+#include "ir/simplify/simplify.h"
 
 namespace tcc {
 namespace {
 
 struct PoolShapes {
-  std::vector<int64_t> input;  // N, C, spatial...
+  std::vector<Expr> input;  // N, C, spatial...
   std::vector<WindowDim> dims;
   std::vector<Expr> output;
 };
 
 StatusOr<PoolShapes> ShapesOf(const NodeLowering& node) {
   PoolShapes shapes;
-  TCC_ASSIGN_OR_RETURN(shapes.input, node.StaticShape(0));
   TCC_RETURN_IF_ERROR(node.CheckLeastRank(0, 3));
-  std::vector<int64_t> spatial(shapes.input.begin() + 2, shapes.input.end());
+  shapes.input = node.Shape(0);
+  std::vector<Expr> spatial(shapes.input.begin() + 2, shapes.input.end());
   std::vector<int64_t> kernel = node.node().Ints("kernel_shape");
   if (kernel.size() != spatial.size()) {
     return node.Error("kernel_shape has {} numbers; expected {}", kernel.size(), spatial.size());
@@ -24,12 +25,12 @@ StatusOr<PoolShapes> ShapesOf(const NodeLowering& node) {
   WindowRounding rounding =
       node.node().Int("ceil_mode", 0) != 0 ? WindowRounding::kCeil : WindowRounding::kFloor;
   TCC_ASSIGN_OR_RETURN(shapes.dims, WindowDims(node, spatial, kernel, rounding));
-  shapes.output = {Expr(shapes.input[0]), Expr(shapes.input[1])};
-  for (const WindowDim& dim : shapes.dims) shapes.output.push_back(Expr(dim.output));
+  shapes.output = {shapes.input[0], shapes.input[1]};
+  for (const WindowDim& dim : shapes.dims) shapes.output.push_back(dim.output);
   return shapes;
 }
 
-// The stage's axes and what it reads.
+// The axes of a window's stage, and the place in the input.
 struct PoolAccess {
   std::vector<Axis> axes;
   std::vector<Axis> kernels;
@@ -70,29 +71,27 @@ StoredBuffer WindowSums(NodeLowering& node, const PoolShapes& shapes, DType sum_
 // Row-major number of an input cell over all dimensions; with storage_order 1 the spatial ones
 // count in column-major order.
 Expr FlatIndex(const PoolShapes& shapes, const std::vector<Expr>& index, bool column_major) {
-  Expr flat = index[0] * Expr(shapes.input[1]) + index[1];
+  Expr flat = index[0] * shapes.input[1] + index[1];
   size_t count = shapes.dims.size();
   if (!column_major) {
-    for (size_t d = 0; d < count; ++d) flat = flat * Expr(shapes.input[2 + d]) + index[2 + d];
+    for (size_t d = 0; d < count; ++d) flat = flat * shapes.input[2 + d] + index[2 + d];
     return flat;
   }
-  for (size_t d = count; d > 0; --d) flat = flat * Expr(shapes.input[1 + d]) + index[1 + d];
+  for (size_t d = count; d > 0; --d) flat = flat * shapes.input[1 + d] + index[1 + d];
   return flat;
 }
 
 // How many taps of the window at `position` count in one dimension: those inside the input, or
 // inside the padded input.
 Expr TapCount(const WindowDim& dim, const Expr& position, bool count_padding) {
-  int64_t low = count_padding ? -dim.pad_begin : 0;
-  int64_t high = dim.input + (count_padding ? dim.pad_end : 0);
-  int64_t last = (dim.output - 1) * dim.stride + (dim.kernel - 1) * dim.dilation - dim.pad_begin;
-  Expr start = Plus(Times(position, dim.stride), -dim.pad_begin);
+  Expr end = count_padding ? Simplify(Plus(dim.input, dim.pad_end)) : dim.input;
+  Expr start = Minus(Times(position, dim.stride), dim.pad_begin);
   Expr taps = dim.kernel;
-  if (last >= high) {
-    taps = MinOf(taps, CeilDivide(Expr(high) - start, Expr(dim.dilation)));
+  if (MayExceed(dim.last_tap, Plus(end, -1))) {
+    taps = MinOf(taps, CeilDivide(end - start, Expr(dim.dilation)));
   }
-  if (-dim.pad_begin < low) {
-    taps = taps - CeilDivide(MaxOf(Expr(low) - start, Expr(0)), Expr(dim.dilation));
+  if (!count_padding && MayExceed(dim.pad_begin, Expr(0))) {
+    taps = taps - CeilDivide(MaxOf(Expr(0) - start, Expr(0)), Expr(dim.dilation));
   }
   return taps;
 }

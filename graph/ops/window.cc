@@ -1,8 +1,6 @@
 #include "graph/ops/window.h"
 
-#include <algorithm>
-
-#include "support/integer_division.h"
+#include "ir/simplify/simplify.h"
 
 namespace tcc {
 namespace {
@@ -11,19 +9,30 @@ int64_t Reach(const WindowDim& dim) {
   return (dim.kernel - 1) * dim.dilation + 1;
 }
 
-void PadToSame(WindowDim& dim, bool more_at_end) {
-  dim.output = CeilDivision(dim.input, dim.stride);
-  PadBothEnds(dim, (dim.output - 1) * dim.stride + Reach(dim) - dim.input, more_at_end);
+// Lets windows begin at all multiples of the stride up to `last_start`, counted from the begin of
+// the padding.
+void CountOutputs(WindowDim& dim, const Expr& last_start) {
+  Expr stride = dim.stride;
+  dim.output = Simplify(Plus(FloorDivide(last_start, stride), 1));
+  // last_start - last_start mod stride is (output - 1) * stride, but shows its relation to the
+  // input.
+  Expr start = Minus(last_start - FloorModulo(last_start, stride), dim.pad_begin);
+  dim.last_tap = Simplify(Plus(start, Reach(dim) - 1));
 }
 
-void CountOutputs(WindowDim& dim, WindowRounding rounding) {
-  int64_t room = dim.input + dim.pad_begin + dim.pad_end - Reach(dim);
-  if (rounding == WindowRounding::kFloor) {
-    dim.output = FloorDivision(room, dim.stride) + 1;
-    return;
-  }
-  dim.output = CeilDivision(room, dim.stride) + 1;
-  if ((dim.output - 1) * dim.stride >= dim.input + dim.pad_begin) --dim.output;
+// Pads so that the output is the input over the stride, rounded up.
+void PadToSame(WindowDim& dim, bool more_at_end) {
+  Expr last = Plus(dim.input, -1);
+  PadBothEnds(dim, Expr(Reach(dim) - 1) - FloorModulo(last, Expr(dim.stride)), more_at_end);
+  CountOutputs(dim, last);
+}
+
+// Returns the greatest place where a window may begin, counted from the begin of the padding.
+Expr LastStart(const WindowDim& dim, WindowRounding rounding) {
+  Expr behind_begin = Plus(dim.input, dim.pad_begin);
+  Expr fitting = Plus(Plus(behind_begin, dim.pad_end), -Reach(dim));
+  if (rounding == WindowRounding::kFloor) return Simplify(fitting);
+  return Simplify(MinOf(Plus(fitting, dim.stride - 1), Plus(behind_begin, -1)));
 }
 
 }  // namespace
@@ -43,7 +52,7 @@ StatusOr<std::vector<int64_t>> WindowSizes(const NodeLowering& node, const char*
 }
 
 StatusOr<std::vector<WindowDim>> WindowsWithoutOutputs(const NodeLowering& node,
-                                                       const std::vector<int64_t>& spatial,
+                                                       const std::vector<Expr>& spatial,
                                                        const std::vector<int64_t>& kernel) {
   size_t count = spatial.size();
   TCC_ASSIGN_OR_RETURN(std::vector<int64_t> strides, WindowSizes(node, "strides", count, 1, 1));
@@ -56,19 +65,23 @@ StatusOr<std::vector<WindowDim>> WindowsWithoutOutputs(const NodeLowering& node,
                     .stride = strides[d],
                     .dilation = dilations[d],
                     .pad_begin = pads[d],
-                    .pad_end = pads[count + d]});
+                    .pad_end = pads[count + d],
+                    .output = {},
+                    .last_tap = {}});
   }
   return dims;
 }
 
-void PadBothEnds(WindowDim& dim, int64_t total, bool more_at_end) {
-  total = std::max<int64_t>(0, total);
-  dim.pad_begin = more_at_end ? total / 2 : total - total / 2;
-  dim.pad_end = total - dim.pad_begin;
+void PadBothEnds(WindowDim& dim, const Expr& total, bool more_at_end) {
+  Expr padding = Simplify(MaxOf(total, Expr(0)));
+  Expr half = Simplify(FloorDivide(padding, Expr(2)));
+  Expr rest = Simplify(CeilDivide(padding, Expr(2)));
+  dim.pad_begin = more_at_end ? half : rest;
+  dim.pad_end = more_at_end ? rest : half;
 }
 
 StatusOr<std::vector<WindowDim>> WindowDims(const NodeLowering& node,
-                                            const std::vector<int64_t>& spatial,
+                                            const std::vector<Expr>& spatial,
                                             const std::vector<int64_t>& kernel,
                                             WindowRounding rounding) {
   TCC_ASSIGN_OR_RETURN(std::vector<WindowDim> dims, WindowsWithoutOutputs(node, spatial, kernel));
@@ -81,17 +94,19 @@ StatusOr<std::vector<WindowDim>> WindowDims(const NodeLowering& node,
     if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") {
       PadToSame(dim, auto_pad == "SAME_UPPER");
     } else if (auto_pad == "VALID" || auto_pad == "NOTSET" || auto_pad.empty()) {
-      if (auto_pad == "VALID") dim.pad_begin = dim.pad_end = 0;
-      CountOutputs(dim, rounding);
+      if (auto_pad == "VALID") dim.pad_begin = dim.pad_end = Expr(0);
+      CountOutputs(dim, LastStart(dim, rounding));
     } else {
       return node.Error("auto_pad is '{}'; expected NOTSET, VALID, SAME_UPPER or SAME_LOWER",
                         auto_pad);
     }
-    if (dim.output < 1 && dim.input > 0) {
+    if (MayExceed(dim.output, Expr(0))) continue;
+    if (MayExceed(dim.input, Expr(0))) {
       return node.Error("a window of {} does not fit dimension {} of {} with pads {} and {}",
-                        Reach(dim), d, dim.input, dim.pad_begin, dim.pad_end);
+                        Reach(dim), d, ShapeText({dim.input}), ShapeText({dim.pad_begin}),
+                        ShapeText({dim.pad_end}));
     }
-    dim.output = std::max<int64_t>(dim.output, 0);
+    CountOutputs(dim, Expr(-dim.stride));
   }
   return dims;
 }
@@ -112,10 +127,9 @@ WindowAccess AccessOf(const std::vector<WindowDim>& dims, const std::vector<Axis
   for (size_t d = 0; d < dims.size(); ++d) {
     const WindowDim& dim = dims[d];
     Expr tap = Times(kernels[d].var, dim.dilation);
-    Expr position = Plus(Times(outputs[d].var, dim.stride) + tap, -dim.pad_begin);
-    if (dim.pad_begin > 0) require(position >= Expr(0));
-    int64_t last = (dim.output - 1) * dim.stride + (dim.kernel - 1) * dim.dilation - dim.pad_begin;
-    if (last >= dim.input) require(position < Expr(dim.input));
+    Expr position = Minus(Times(outputs[d].var, dim.stride) + tap, dim.pad_begin);
+    if (MayExceed(dim.pad_begin, Expr(0))) require(position >= Expr(0));
+    if (MayExceed(dim.last_tap, Plus(dim.input, -1))) require(position < dim.input);
     access.indices.push_back(position);
   }
   return access;

@@ -7,15 +7,17 @@
 namespace tcc {
 
 // A spatial dimension of a convolution or pool: output o reads the inputs o * stride + k * dilation
-// - pad_begin for k in 0..kernel.
+// - pad_begin for k in 0..kernel. Its extents may be formulas over Shape variables; then the pads
+// of auto_pad are, too.
 struct WindowDim {
-  int64_t input = 0;
+  Expr input;
   int64_t kernel = 1;
   int64_t stride = 1;
   int64_t dilation = 1;
-  int64_t pad_begin = 0;
-  int64_t pad_end = 0;
-  int64_t output = 0;
+  Expr pad_begin;
+  Expr pad_end;
+  Expr output;
+  Expr last_tap;  // the last input position that a window covers; may lie in the padding
 };
 
 // The largest valid stride, pad or kernel. Even below it, products of two fit an int64_t only after
@@ -28,22 +30,23 @@ StatusOr<std::vector<int64_t>> WindowSizes(const NodeLowering& node, const char*
                                            int64_t fallback, int64_t least);
 
 // Returns the window dimensions with the attributes strides, dilations and pads over the spatial
-// extents; their outputs are still 0.
+// extents, which have no output and no last tap yet.
 StatusOr<std::vector<WindowDim>> WindowsWithoutOutputs(const NodeLowering& node,
-                                                       const std::vector<int64_t>& spatial,
+                                                       const std::vector<Expr>& spatial,
                                                        const std::vector<int64_t>& kernel);
 
 // Pads both ends by half of `total`, or by nothing if that is negative. An odd element goes to the
 // end or to the beginning.
-void PadBothEnds(WindowDim& dim, int64_t total, bool more_at_end);
+void PadBothEnds(WindowDim& dim, const Expr& total, bool more_at_end);
 
 enum class WindowRounding : uint8_t { kFloor, kCeil };
 
 // Returns the window dimensions from the attributes strides, pads, dilations and auto_pad over the
 // spatial extents. With kCeil the last window may extend beyond the end, but no window starts in
-// the padding there.
+// the padding there. InvalidArgument where a window never fits; the output of one that does not
+// fit at some sizes is below 1 there.
 StatusOr<std::vector<WindowDim>> WindowDims(const NodeLowering& node,
-                                            const std::vector<int64_t>& spatial,
+                                            const std::vector<Expr>& spatial,
                                             const std::vector<int64_t>& kernel,
                                             WindowRounding rounding);
 

@@ -86,6 +86,8 @@ bool IsLeftOut(const Tensor& tensor) {
   return tensor.owner == nullptr;
 }
 
+}  // namespace
+
 Graph GraphOf(const OneNode& node) {
   Graph graph;
   Node made;
@@ -115,6 +117,8 @@ Graph GraphOf(const OneNode& node) {
   graph.nodes.push_back(made);
   return graph;
 }
+
+namespace {
 
 std::vector<Tensor> ArgumentsOf(const OneNode& node) {
   std::vector<Tensor> arguments;

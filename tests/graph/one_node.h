@@ -44,6 +44,9 @@ struct OneNode {
   int outputs = 1;
 };
 
+// Returns the graph that has this node and nothing else, before inference.
+Graph GraphOf(const OneNode& node);
+
 // Infers shapes and interprets; the second runs all graph passes instead.
 StatusOr<std::vector<Tensor>> Run(const OneNode& node);
 StatusOr<std::vector<Tensor>> RunOptimized(const OneNode& node);

@@ -1,0 +1,149 @@
+#include <catch2/catch.hpp>
+
+#include "support/random.h"
+#include "tests/graph/free_node.h"
+
+using namespace tcc;
+
+namespace {
+
+const char* const kAutoPads[] = {"NOTSET", "NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"};
+
+// Batch, height and width of input 0.
+const std::vector<FreeDim> kImage = {{0, 0, "N"}, {0, 2, "H"}, {0, 3, "W"}};
+
+Attributes RandomWindow(Random& random) {
+  std::string auto_pad = kAutoPads[random.Below(std::size(kAutoPads))];
+  Attributes attributes = {{"strides", Ints{random.Between(1, 3), random.Between(1, 3)}},
+                           {"dilations", Ints{random.Between(1, 2), random.Between(1, 2)}},
+                           {"auto_pad", auto_pad}};
+  if (auto_pad == "NOTSET") {
+    attributes["pads"] = Ints{random.Between(0, 2), random.Between(0, 2), random.Between(0, 2),
+                              random.Between(0, 2)};
+  }
+  return attributes;
+}
+
+Tensor RandomImage(Random& random, int64_t channels) {
+  return RandomF32({random.Between(1, 2), channels, random.Between(1, 9), random.Between(1, 9)},
+                   random.Next());
+}
+
+// A pool with the attributes of a random window and of this operator.
+FreeNode RandomPool(Random& random, OpKind op) {
+  FreeNode free = {
+      .node = {.op = op, .inputs = {RandomImage(random, 2)}, .attributes = RandomWindow(random)},
+      .dims = kImage};
+  Attributes& attributes = free.node.attributes;
+  attributes["kernel_shape"] = Ints{random.Between(1, 3), random.Between(1, 3)};
+  attributes["ceil_mode"] = random.Between(0, 1);
+  return free;
+}
+
+}  // namespace
+
+TEST_CASE("convolutions of free images are the bound ones at every size", "[graph][ops][free]") {
+  Random random(11);
+  int checked = 0;
+  for (int round = 0; round < 150; ++round) {
+    INFO("round " << round);
+    int64_t group = random.Between(1, 2);
+    Tensor weight =
+        RandomF32({2 * group, random.Between(1, 2), random.Between(1, 3), random.Between(1, 3)},
+                  random.Next());
+    FreeNode free = {.node = {.op = OpKind::kConv,
+                              .inputs = {RandomImage(random, group * weight.shape[1]), weight,
+                                         RandomF32({2 * group}, random.Next())},
+                              .attributes = RandomWindow(random)},
+                     .dims = kImage};
+    free.node.attributes["group"] = group;
+    checked += CheckSameAsBound(free) ? 1 : 0;
+  }
+  CHECK(checked > 100);
+}
+
+TEST_CASE("transposed convolutions of free images are the bound ones", "[graph][ops][free]") {
+  Random random(12);
+  int checked = 0;
+  for (int round = 0; round < 150; ++round) {
+    INFO("round " << round);
+    FreeNode free = {
+        .node = {.op = OpKind::kConvTranspose,
+                 .inputs = {RandomImage(random, 2),
+                            RandomF32({2, 2, random.Between(1, 4), random.Between(1, 4)},
+                                      random.Next())},
+                 .attributes = RandomWindow(random)},
+        .dims = kImage};
+    if (random.OneIn(3)) free.node.attributes["output_padding"] = Ints{1, 0};
+    if (random.OneIn(4)) {
+      free.node.attributes["output_shape"] = Ints{random.Between(1, 9), random.Between(1, 9)};
+    }
+    checked += CheckSameAsBound(free) ? 1 : 0;
+  }
+  CHECK(checked > 100);
+}
+
+TEST_CASE("pools of free images are the bound ones at every size", "[graph][ops][free]") {
+  Random random(13);
+  int checked = 0;
+  for (int round = 0; round < 300; ++round) {
+    INFO("round " << round);
+    OpKind op = round % 3 == 0   ? OpKind::kMaxPool
+                : round % 3 == 1 ? OpKind::kAveragePool
+                                 : OpKind::kLpPool;
+    FreeNode free = RandomPool(random, op);
+    if (op == OpKind::kMaxPool) {
+      free.node.outputs = static_cast<int>(random.Between(1, 2));
+      free.node.attributes["storage_order"] = random.Between(0, 1);
+    }
+    if (op == OpKind::kAveragePool)
+      free.node.attributes["count_include_pad"] = random.Between(0, 1);
+    if (op == OpKind::kLpPool) free.node.attributes["p"] = random.Between(1, 2);
+    checked += CheckSameAsBound(free) ? 1 : 0;
+  }
+  CHECK(checked > 200);
+}
+
+TEST_CASE("windows along a free time have formulas of it", "[graph][ops][free]") {
+  FreeNode free = {.node = {.op = OpKind::kConv,
+                            .inputs = {RandomF32({2, 1, 9}, 1), RandomF32({4, 1, 3}, 2)},
+                            .attributes = {{"strides", Ints{2}}, {"pads", Ints{1, 1}}}},
+                   .dims = {{0, 0, "N"}, {0, 2, "T"}}};
+  CHECK(FreeShapeOf(free) == "Nx4x((T + 1) div 2)");
+  free.node.attributes = {{"pads", Ints{1, 1}}};
+  CHECK(FreeShapeOf(free) == "Nx4xT");
+  free.node.attributes = {{"auto_pad", std::string("SAME_UPPER")}, {"strides", Ints{2}}};
+  CHECK(FreeShapeOf(free) == "Nx4x((T + 1) div 2)");
+  free.node.op = OpKind::kMaxPool;
+  free.node.inputs.pop_back();
+  free.node.attributes = {
+      {"kernel_shape", Ints{3}}, {"strides", Ints{2}}, {"ceil_mode", int64_t{1}}};
+  CHECK(FreeShapeOf(free) == "Nx1x(T div 2)");
+}
+
+TEST_CASE("a free window tests only bounds that it may cross", "[graph][ops][free]") {
+  FreeNode free = {.node = {.op = OpKind::kConv,
+                            .inputs = {RandomF32({1, 1, 9}, 1), RandomF32({4, 1, 3}, 2)},
+                            .attributes = {{"strides", Ints{2}}}},
+                   .dims = {{0, 2, "T"}},
+                   .low = 3};
+  CHECK(RunFree(free)->condition == "true");
+  free.node.attributes["pads"] = Ints{1, 0};
+  CHECK(RunFree(free)->condition == "0 <= w * 2 + kw - 1");
+  free.node = {.op = OpKind::kConvTranspose,
+               .inputs = {RandomF32({1, 1, 9}, 1), RandomF32({1, 4, 2}, 2)},
+               .attributes = {{"strides", Ints{2}}}};
+  CHECK(RunFree(free)->condition == "true");
+}
+
+TEST_CASE("a window that never fits a free dimension is refused", "[graph][ops][error][free]") {
+  FreeNode free = {
+      .node = {.op = OpKind::kConv, .inputs = {RandomF32({1, 1, 9}, 1), RandomF32({4, 1, 80}, 2)}},
+      .dims = {{0, 2, "T"}}};
+  CHECK(FreeShapeOf(free) ==
+        "node 'node' (Conv): a window of 80 does not fit dimension 0 of T with pads 0 and 0");
+  free.node.inputs[1] = RandomF32({4, 1, 3}, 2);
+  free.dims = {{0, 1, "C"}};
+  CHECK(FreeShapeOf(free) ==
+        "node 'node' (Conv): input has shape 1xCx9; expected a known number of channels");
+}
