@@ -2,6 +2,7 @@
 
 #include "graph/ops/lowerings.h"
 #include "graph/ops/window.h"
+#include "ir/simplify/simplify.h"
 
 // The inverses of windows: values go back to where a pool or an unfolding took them from.
 namespace tcc {
@@ -82,33 +83,38 @@ Status LowerMaxUnpool(NodeLowering& node) {
 // stride, and inside.
 Status LowerCol2Im(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(3, 3));
-  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> columns, node.StaticShape(0));
-  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> image, node.ConstantInts(1, "image_shape"));
+  const std::vector<Expr>& columns = node.Shape(0);
+  TCC_ASSIGN_OR_RETURN(std::vector<Expr> image, node.Ints(1, "image_shape"));
   TCC_ASSIGN_OR_RETURN(std::vector<int64_t> block, node.ConstantInts(2, "block_shape"));
   size_t dims = image.size();
   TCC_ASSIGN_OR_RETURN(std::vector<int64_t> strides, WindowSizes(node, "strides", dims, 1, 1));
   TCC_ASSIGN_OR_RETURN(std::vector<int64_t> dilations, WindowSizes(node, "dilations", dims, 1, 1));
   TCC_ASSIGN_OR_RETURN(std::vector<int64_t> pads, WindowSizes(node, "pads", 2 * dims, 0, 0));
   bool good = columns.size() == 3 && block.size() == dims && dims >= 1;
-  std::vector<int64_t> outputs;
+  std::vector<Expr> outputs;
   for (size_t d = 0; good && d < dims; ++d) {
-    good = image[d] > 0 && image[d] < kMaxWindowSize && block[d] > 0 &&
-           block[d] < kMaxWindowSize / dilations[d];
+    good = MayExceed(image[d], Expr(0)) && MayExceed(Expr(kMaxWindowSize), image[d]) &&
+           block[d] > 0 && block[d] < kMaxWindowSize / dilations[d];
     if (!good) break;
-    int64_t room = image[d] + pads[d] + pads[dims + d] - dilations[d] * (block[d] - 1) - 1;
-    good = room >= 0;
-    outputs.push_back(room / strides[d] + 1);
+    int64_t reach = dilations[d] * (block[d] - 1) + 1;
+    Expr room = Plus(image[d], pads[d] + pads[dims + d] - reach);
+    outputs.push_back(Simplify(Plus(FloorDivide(room, Expr(strides[d])), 1)));
+    good = MayExceed(outputs[d], Expr(0));
   }
   StatusOr<int64_t> blocks = ElementCount(block);
-  StatusOr<int64_t> count = ElementCount(outputs);
-  good = good && blocks.ok() && count.ok() && *count == columns[2] && columns[1] % *blocks == 0;
+  good = good && blocks.ok() &&
+         node.Agree(Product(outputs), columns[2], "windows of the image and columns").ok();
+  if (good && !AsConstant(columns[1])) {
+    return node.NotSupported("{}; expected a known dimension 1", node.InputText(0));
+  }
+  good = good && *AsConstant(columns[1]) % *blocks == 0;
   if (!good) {
-    return node.Error("columns of shape {} for an image of {} in blocks of {}",
-                      ShapeToString(columns), ShapeToString(image), ShapeToString(block));
+    return node.Error("columns of shape {} for an image of {} in blocks of {}", ShapeText(columns),
+                      ShapeText(image), ShapeToString(block));
   }
 
-  std::vector<Expr> shape = {Expr(columns[0]), Expr(columns[1] / *blocks)};
-  for (int64_t extent : image) shape.emplace_back(extent);
+  std::vector<Expr> shape = {columns[0], Expr(*AsConstant(columns[1]) / *blocks)};
+  shape.insert(shape.end(), image.begin(), image.end());
   DType type = node.Type(0);
   DType computed = AccumulationType(type);
   StoredBuffer out = node.Output(0, type, shape);
@@ -126,8 +132,8 @@ Status LowerCol2Im(NodeLowering& node) {
     require(reached >= Expr(0));
     if (strides[d] > 1) require(Make<Eq>(FloorModulo(reached, Expr(strides[d])), Expr(0)));
     Expr output = strides[d] > 1 ? FloorDivide(reached, Expr(strides[d])) : reached;
-    require(output < Expr(outputs[d]));
-    column = d == 0 ? output : Times(column, outputs[d]) + output;
+    require(output < outputs[d]);
+    column = d == 0 ? output : Product(std::vector<Expr>{column, outputs[d]}) + output;
   }
   node.Reduce({.outputs = {sum},
                .axes = axes,

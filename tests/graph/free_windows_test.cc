@@ -147,3 +147,20 @@ TEST_CASE("a window that never fits a free dimension is refused", "[graph][ops][
   CHECK(FreeShapeOf(free) ==
         "node 'node' (Conv): input has shape 1xCx9; expected a known number of channels");
 }
+
+TEST_CASE("columns of a free image are summed as a bound one's", "[graph][ops][free]") {
+  for (int64_t extent = 3; extent <= 7; ++extent) {
+    INFO("extent " << extent);
+    int64_t windows = extent - 2;
+    FreeNode free = {.node = {.op = OpKind::kCol2Im,
+                              .inputs = {RandomF32({2, 18, windows * 2}, 3), I64({2}, {extent, 4}),
+                                         I64({2}, {3, 3})},
+                              .constants = {1, 2}},
+                     .dims = {{0, 0, "N"}, {0, 2, "L"}},
+                     .elements = {{1, [](const std::vector<Var>& vars) {
+                                     Expr rows = FloorDivide(vars[1], Expr(2)) + Expr(2);
+                                     return std::vector<Expr>{rows, Expr(4)};
+                                   }}}};
+    CHECK(CheckSameAsBound(free));
+  }
+}
