@@ -2,6 +2,8 @@
 #include <limits>
 
 #include "graph/ops/lowerings.h"
+#include "ir/expr/evaluate.h"
+#include "ir/simplify/simplify.h"
 
 // Attention of opset 23 to 25 as stages of one kernel:
 //   present = past and new keys and values, where there is a past
@@ -110,8 +112,10 @@ class AttentionLowering {
     TCC_ASSIGN_OR_RETURN(query_, ProjectionOf(node_, kQuery, "q_num_heads"));
     TCC_ASSIGN_OR_RETURN(key_, ProjectionOf(node_, kKey, "kv_num_heads"));
     TCC_ASSIGN_OR_RETURN(value_, ProjectionOf(node_, kValue, "kv_num_heads"));
-    bool agree = SameExtent(query_.batch, key_.batch) && SameExtent(key_.batch, value_.batch) &&
-                 SameExtent(key_.length, value_.length) && SameExtent(query_.size, key_.size) &&
+    bool agree = Agree(query_.batch, key_.batch, "batches of query and key") &&
+                 Agree(key_.batch, value_.batch, "batches of key and value") &&
+                 Agree(key_.length, value_.length, "lengths of key and value") &&
+                 Agree(query_.size, key_.size, "sizes of query and key") &&
                  query_.packed == key_.packed && key_.packed == value_.packed &&
                  key_.heads == value_.heads && node_.Type(kKey) == node_.Type(kQuery);
     if (!agree) {
@@ -123,7 +127,14 @@ class AttentionLowering {
       return node_.Error("{} query heads and {} key heads; expected a multiple", query_.heads,
                          key_.heads);
     }
+    if (!AsConstant(query_.size) && !node_.node().attributes.contains("scale")) {
+      return node_.NotSupported("a head size that is not known, and no scale");
+    }
     return ReadPast();
+  }
+
+  bool Agree(const Expr& a, const Expr& b, std::string_view what) {
+    return node_.Agree(a, b, what).ok();
   }
 
   Status ReadPast() {
@@ -139,8 +150,9 @@ class AttentionLowering {
     for (size_t i : {size_t{kPastKey}, size_t{kPastValue}}) {
       const Projection& fresh = i == kPastKey ? key_ : value_;
       const std::vector<Expr>& past = node_.Shape(i);
-      bool fits = past.size() == 4 && SameExtent(past[0], fresh.batch) &&
-                  IsConstant(past[1], fresh.heads) && SameExtent(past[3], fresh.size) &&
+      bool fits = past.size() == 4 && Agree(past[0], fresh.batch, "batches of past and new") &&
+                  IsConstant(past[1], fresh.heads) &&
+                  Agree(past[3], fresh.size, "sizes of past and new") &&
                   node_.Type(i) == node_.Type(fresh.input);
       if (!fits) {
         return node_.Error("the past in {} does not fit {}", node_.InputText(i),
@@ -148,17 +160,17 @@ class AttentionLowering {
       }
     }
     past_ = node_.Shape(kPastKey)[2];
-    if (!SameExtent(past_, node_.Shape(kPastValue)[2])) {
+    if (!Agree(past_, node_.Shape(kPastValue)[2], "lengths of past keys and values")) {
       return node_.Error("past keys have length {}, past values {}", ShapeText({past_}),
                          ShapeText({node_.Shape(kPastValue)[2]}));
     }
-    std::optional<int64_t> known = AsConstant(past_);
-    total_ = known ? Plus(total_, *known) : total_ + past_;
+    total_ = Simplify(total_ + past_);
     return OkStatus();
   }
 
-  // Checks the mask. Its last dimension may be shorter than the keys: the other keys are not seen.
-  Status CheckMask() const {
+  // Checks the mask. Its last dimension may be a number below that of the keys: the other keys are
+  // not seen. A free one is taken to be the number of keys.
+  Status CheckMask() {
     if (!node_.Has(kMask)) return OkStatus();
     const std::vector<Expr>& mask = node_.Shape(kMask);
     if (!node_.Type(kMask).is_bool() && !node_.Type(kMask).is_float()) {
@@ -168,8 +180,9 @@ class AttentionLowering {
     bool fits = !mask.empty() && mask.size() <= 4;
     for (size_t d = 0; fits && d + 1 < mask.size(); ++d) {
       const Expr& target = targets[4 - mask.size() + d];
-      fits = IsConstant(mask[d], 1) || SameExtent(mask[d], target);
+      fits = IsConstant(mask[d], 1) || Agree(mask[d], target, "dimensions of mask and scores");
     }
+    if (fits && !AsConstant(mask.back())) fits = Agree(mask.back(), total_, "keys and their mask");
     if (fits) return OkStatus();
     return node_.Error("the mask has shape {}; expected one that broadcasts to {}x{}x{}x{}",
                        ShapeText(mask), ShapeText({query_.batch}), query_.heads,
@@ -195,8 +208,7 @@ class AttentionLowering {
     std::vector<Axis> axes = node_.Axes(shape);
     std::vector<Expr> element = VarsOf(axes);
     Expr value = node_.Load(fresh_input, Place(fresh.packed, fresh.size, element));
-    std::optional<int64_t> known = AsConstant(offset);
-    element[2] = known ? Plus(element[2], *known) : element[2] + offset;
+    element[2] = Plus(element[2], offset);
     node_.MapAt(*joined, axes, element, value, "_" + what);
   }
 
@@ -216,7 +228,7 @@ class AttentionLowering {
 
   // Fills key_columns_[b, h, d, t], with zeros behind the last key.
   void TransposeKeys() {
-    std::optional<int64_t> queries = AsConstant(query_.length);
+    std::optional<int64_t> queries = AtUsual(query_.length);
     if (queries && *queries < kMinTransposingQueries) return;
     std::optional<int64_t> keys = AsConstant(total_);
     if (keys && *keys > kWholeColumns && *keys % kWholeColumns != 0) {

@@ -39,7 +39,10 @@ StatusOr<int64_t> HeadSize(const NodeLowering& node) {
 
 // Tables of one number for each rotated pair: [position, pair] with positions, else
 // [batch, position, pair].
-Status CheckTables(const NodeLowering& node, int64_t pairs) {
+Status CheckTables(NodeLowering& node, int64_t pairs) {
+  auto agree = [&](const Expr& a, const Expr& b, std::string_view what) {
+    return node.Agree(a, b, what).ok();
+  };
   size_t rank = node.Has(kPositions) ? 2 : 3;
   for (size_t table : {size_t{kCos}, size_t{kSin}}) {
     const std::vector<Expr>& shape = node.Shape(table);
@@ -47,7 +50,8 @@ Status CheckTables(const NodeLowering& node, int64_t pairs) {
         shape.size() == rank && IsConstant(shape.back(), pairs) && node.Type(table).is_float();
     const std::vector<Expr>& x = node.Shape(kX);
     if (fits && rank == 3) {
-      fits = SameExtent(shape[0], x[0]) && SameExtent(shape[1], x[x.size() - 2]);
+      fits = agree(shape[0], x[0], "batches of input and table") &&
+             agree(shape[1], x[x.size() - 2], "lengths of input and table");
     }
     if (fits && rank == 2) fits = !IsConstant(shape[0], 0);
     if (!fits) {
@@ -59,7 +63,7 @@ Status CheckTables(const NodeLowering& node, int64_t pairs) {
   const std::vector<Expr>& positions = node.Shape(kPositions);
   const std::vector<Expr>& x = node.Shape(kX);
   auto spans = [&](const Expr& extent, const Expr& dim) {
-    return IsConstant(extent, 1) || SameExtent(extent, dim);
+    return IsConstant(extent, 1) || agree(extent, dim, "dimensions of positions and input");
   };
   bool first = positions.size() == 1 && IsConstant(positions[0], 1);
   bool each =
