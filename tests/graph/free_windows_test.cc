@@ -1,7 +1,10 @@
 #include <catch2/catch.hpp>
 
+#include "graph/ops/node_lowering.h"
+#include "graph/passes/infer_shapes.h"
 #include "support/random.h"
 #include "tests/graph/free_node.h"
+#include "tests/ir/parsed_graph.h"
 
 using namespace tcc;
 
@@ -119,6 +122,29 @@ TEST_CASE("windows along a free time have formulas of it", "[graph][ops][free]")
   free.node.attributes = {
       {"kernel_shape", Ints{3}}, {"strides", Ints{2}}, {"ceil_mode", int64_t{1}}};
   CHECK(FreeShapeOf(free) == "Nx1x(T div 2)");
+}
+
+TEST_CASE("branches of one stride meet without an agreement", "[graph][ops][free]") {
+  Graph graph =
+      ParsedGraph(R"(graph g {
+    dim N in 1..64 usual 8
+    dim H in 1..512 usual 128
+    input x: f32[N, 2, H, 32]
+    constant w3: f32[2x2x3x3]
+    constant w1: f32[2x2x1x1]
+    a = Conv(x, w3) {strides: [2, 2], pads: [1, 1, 1, 1]} : f32[]
+    b = Conv(x, w1) {strides: [2, 2]} : f32[]
+    c = Conv(x, w3) {strides: [2, 2], auto_pad: "SAME_UPPER"} : f32[]
+    d = MaxPool(x) {kernel_shape: [2, 2], strides: [2, 2], ceil_mode: 1} : f32[]
+    ab = Add(a, b) : f32[]
+    cd = Add(c, d) : f32[]
+    y = Add(ab, cd) : f32[]
+    return y
+  })",
+                  {{"w3", RandomF32({2, 2, 3, 3}, 1)}, {"w1", RandomF32({2, 2, 1, 1}, 2)}});
+  REQUIRE(InferShapes(graph) == OkStatus());
+  CHECK(graph.agreements.empty());
+  CHECK(ShapeText(graph.value(graph.outputs[0]).shape) == "Nx2x((H + 1) div 2)x16");
 }
 
 TEST_CASE("a free window tests only bounds that it may cross", "[graph][ops][free]") {
