@@ -14,10 +14,10 @@ Status CheckFloatActivation(const NodeLowering& node, size_t least_rank) {
 }
 
 // Expects channels along dimension 1; a batch of plain numbers is one channel.
-Status CheckChannelParameters(const NodeLowering& node) {
+Status CheckChannelParameters(NodeLowering& node) {
   Expr channels = node.Rank(0) == 1 ? Expr(1) : node.Shape(0)[1];
   for (size_t i = 1; i < 5; ++i) {
-    if (node.Rank(i) != 1 || !SameExtent(node.Shape(i)[0], channels)) {
+    if (node.Rank(i) != 1 || !node.Agree(node.Shape(i)[0], channels, "numbers of channels").ok()) {
       return node.Error("input {} has shape {}; expected {} channels", i, ShapeText(node.Shape(i)),
                         ShapeText({channels}));
     }
@@ -114,6 +114,10 @@ StatusOr<Expr> ParameterOf(NodeLowering& node, size_t input, const Groups& group
     const Expr& extent = node.Shape(input)[0];
     if (IsConstant(extent, groups.count * groups.width)) return node.Load(input, {channel});
     if (IsConstant(extent, groups.count)) return node.Load(input, {group});
+    Expr channels(groups.count * groups.width);
+    if (node.Agree(extent, channels, "numbers of channels").ok()) {
+      return node.Load(input, {channel});
+    }
   }
   return node.Error("input {} has shape {}; expected {} channels or {} groups", input,
                     ShapeText(node.Shape(input)), groups.count * groups.width, groups.count);
@@ -154,22 +158,20 @@ Status NormalizeGroups(NodeLowering& node, const Groups& groups) {
 Status LowerInstanceNormalization(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(3, 3));
   TCC_RETURN_IF_ERROR(CheckFloatActivation(node, 3));
-  std::optional<int64_t> channels = AsConstant(node.Shape(0)[1]);
-  if (!channels) return node.NotSupported("channels that are not known");
-  return NormalizeGroups(node, {.count = *channels});
+  TCC_ASSIGN_OR_RETURN(int64_t channels, node.KnownExtent(0, 1));
+  return NormalizeGroups(node, {.count = channels});
 }
 
 // Scale and bias have an element a channel, or a group as before opset 21.
 Status LowerGroupNormalization(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(3, 3));
   TCC_RETURN_IF_ERROR(CheckFloatActivation(node, 2));
-  std::optional<int64_t> channels = AsConstant(node.Shape(0)[1]);
-  if (!channels) return node.NotSupported("channels that are not known");
+  TCC_ASSIGN_OR_RETURN(int64_t channels, node.KnownExtent(0, 1));
   int64_t count = node.node().Int("num_groups", 0);
-  if (count < 1 || *channels % count != 0) {
-    return node.Error("{} groups of {} channels", count, *channels);
+  if (count < 1 || channels % count != 0) {
+    return node.Error("{} groups of {} channels", count, channels);
   }
-  return NormalizeGroups(node, {.count = count, .width = *channels / count});
+  return NormalizeGroups(node, {.count = count, .width = channels / count});
 }
 
 // y = x / (bias + alpha / size * s)^beta, where s sums the squares of `size` neighbouring channels:

@@ -41,7 +41,7 @@ StatusOr<MatMulAccess> AccessMatMul(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckLeastRank(0, 1));
   TCC_RETURN_IF_ERROR(node.CheckLeastRank(1, 1));
   const Expr& depth = a.back();
-  if (!SameExtent(depth, b[b.size() < 2 ? 0 : b.size() - 2])) {
+  if (!node.Agree(depth, b[b.size() < 2 ? 0 : b.size() - 2], "inner dimensions").ok()) {
     return node.Error("operands of shapes {} and {} disagree on the inner dimension", ShapeText(a),
                       ShapeText(b));
   }
@@ -92,12 +92,15 @@ StatusOr<Expr> MatMulZeroPoint(NodeLowering& node, size_t operand, const std::ve
   size_t kept = operand == 0 ? whole.size() - 2 : whole.size() - 1;
   size_t depth = operand == 0 ? whole.size() - 1 : whole.size() - 2;
   bool matrix = whole.size() > 1;
-  if (matrix && shape.size() == 1 && SameExtent(shape[0], whole[kept])) {
+  auto agree = [&](const Expr& own, const Expr& dim) {
+    return node.Agree(own, dim, "dimensions of zero point and operand").ok();
+  };
+  if (matrix && shape.size() == 1 && agree(shape[0], whole[kept])) {
     return CastTo(kInt32, node.Load(input, {index[kept]}));
   }
   bool fits = matrix && shape.size() == whole.size();
   for (size_t d = 0; fits && d < shape.size(); ++d) {
-    fits = d == depth ? IsConstant(shape[d], 1) : SameExtent(shape[d], whole[d]);
+    fits = d == depth ? IsConstant(shape[d], 1) : agree(shape[d], whole[d]);
   }
   if (!fits) {
     return node.Error("zero point {} has shape {}, which does not fit the operand's, {}", operand,
@@ -122,7 +125,7 @@ Status LowerGemm(NodeLowering& node) {
   bool transposed_b = node.node().Int("transB", 0) != 0;
   std::vector<Expr> shape = {a[transposed_a ? 1 : 0], b[transposed_b ? 0 : 1]};
   Expr depth = a[transposed_a ? 0 : 1];
-  if (!SameExtent(depth, b[transposed_b ? 1 : 0])) {
+  if (!node.Agree(depth, b[transposed_b ? 1 : 0], "inner dimensions").ok()) {
     return node.Error(
         "operands of shapes {} and {} (transA {}, transB {}) disagree on the inner dimension",
         ShapeText(a), ShapeText(b), transposed_a ? 1 : 0, transposed_b ? 1 : 0);
@@ -132,7 +135,11 @@ Status LowerGemm(NodeLowering& node) {
   bool adds = node.Has(2) && beta != 0;
   if (node.Has(2)) {
     TCC_ASSIGN_OR_RETURN(std::vector<Expr> joint, BroadcastShapes(node, {shape, node.Shape(2)}));
-    if (joint.size() != 2 || !SameExtent(joint[0], shape[0]) || !SameExtent(joint[1], shape[1])) {
+    // Dimensions that broadcast agree; C's must not stretch the product's.
+    auto is_kept = [&](size_t d) {
+      return !IsConstant(shape[d], 1) || node.Agree(joint[d], shape[d], "C's dimensions").ok();
+    };
+    if (joint.size() != 2 || !is_kept(0) || !is_kept(1)) {
       return node.Error("C has shape {}; expected one that broadcasts to {}",
                         ShapeText(node.Shape(2)), ShapeText(shape));
     }

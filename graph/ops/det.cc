@@ -114,22 +114,23 @@ void Elimination::StoreProduct(const StoredBuffer& out) {
 Status LowerDet(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(1, 1));
   std::vector<Expr> shape = node.Shape(0);
-  std::optional<int64_t> n = shape.size() < 2 ? std::nullopt : AsConstant(shape.back());
   DType type = node.Type(0);
-  if (!n || !SameExtent(shape[shape.size() - 2], shape.back()) || !type.is_float()) {
+  if (shape.size() < 2 || !type.is_float() ||
+      !node.Agree(shape[shape.size() - 2], shape.back(), "numbers of rows and columns").ok()) {
     return node.Error("{} of {}; expected square matrices of floats", node.InputText(0),
                       ToString(type));
   }
   // Each column is two loop nests of one kernel.
   constexpr int64_t kMaxColumns = 64;
-  if (*n > kMaxColumns) {
-    return node.NotSupported("matrices of {} columns; expected {} at most", *n, kMaxColumns);
+  TCC_ASSIGN_OR_RETURN(int64_t n, node.KnownExtent(0, shape.size() - 1));
+  if (n > kMaxColumns) {
+    return node.NotSupported("matrices of {} columns; expected {} at most", n, kMaxColumns);
   }
   StoredBuffer out = node.Output(0, type, std::vector<Expr>(shape.begin(), shape.end() - 2));
-  Elimination elimination(node, *n, shape);
-  for (int64_t k = 0; k < *n; ++k) {
+  Elimination elimination(node, n, shape);
+  for (int64_t k = 0; k < n; ++k) {
     elimination.ChoosePivot(k);
-    if (k + 1 < *n) elimination.Clear(k);
+    if (k + 1 < n) elimination.Clear(k);
   }
   elimination.StoreProduct(out);
   return OkStatus();

@@ -137,12 +137,14 @@ class Contraction {
       for (size_t d = 0; d < equation_.operands[i].size(); ++d) {
         const Expr& dim = node_.Shape(i)[d];
         auto [entry, fresh] = extents_.emplace(equation_.operands[i][d], dim);
-        if (fresh || SameExtent(entry->second, dim) || IsConstant(dim, 1)) continue;
-        if (!IsConstant(entry->second, 1)) {
+        if (fresh || IsConstant(dim, 1)) continue;
+        bool stretches = IsConstant(entry->second, 1);
+        std::string what = fmt::format("extents of dimension '{}'", NameOf(entry->first));
+        if (!stretches && !node_.Agree(entry->second, dim, what).ok()) {
           return node_.Error("dimension '{}' is {} and {}", NameOf(entry->first),
                              ShapeText({entry->second}), ShapeText({dim}));
         }
-        entry->second = dim;
+        if (stretches || AsConstant(dim)) entry->second = dim;
       }
     }
     for (Label label : equation_.result) {

@@ -30,7 +30,7 @@ Term TermAt(NodeLowering& node, const std::vector<Expr>& at, DType computed) {
   return {.loss = loss, .weight = weight};
 }
 
-Status CheckOperands(const NodeLowering& node) {
+Status CheckOperands(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(2, 3));
   const std::vector<Expr>& x = node.Shape(kLogProbability);
   const std::vector<Expr>& target = node.Shape(kTarget);
@@ -40,13 +40,15 @@ Status CheckOperands(const NodeLowering& node) {
   }
   bool fits = x.size() >= 2 && target.size() + 1 == x.size() && !IsConstant(x[1], 0);
   for (size_t d = 0; fits && d < target.size(); ++d) {
-    fits = SameExtent(target[d], x[d == 0 ? 0 : d + 1]);
+    fits = node.Agree(target[d], x[d == 0 ? 0 : d + 1], "dimensions of input and target").ok();
   }
   if (!fits) {
     return node.Error("inputs have shapes {} and {}; expected N, classes, ... and N, ...",
                       ShapeText(x), ShapeText(target));
   }
-  if (node.Has(kWeight) && (node.Rank(kWeight) != 1 || !SameExtent(node.Shape(kWeight)[0], x[1]))) {
+  if (!node.Has(kWeight)) return OkStatus();
+  if (node.Rank(kWeight) != 1 ||
+      !node.Agree(node.Shape(kWeight)[0], x[1], "numbers of weights and classes").ok()) {
     return node.Error("weights have shape {}; expected {}", ShapeText(node.Shape(kWeight)),
                       ShapeText({x[1]}));
   }

@@ -9,6 +9,7 @@
 #include "graph/ops/shape_operands.h"
 #include "graph/ops/storage_order.h"
 #include "ir/expr/compare.h"
+#include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
 #include "ir/text/printer.h"
 #include "support/check.h"
@@ -157,6 +158,22 @@ StatusOr<std::vector<int64_t>> NodeLowering::StaticShape(size_t input) const {
   return NotSupported("{}; expected known dimensions", InputText(input));
 }
 
+Status NodeLowering::NotKnown(const std::vector<Expr>& extents, std::string_view what) const {
+  Status status = NotSupported("{}; expected known dimensions", what);
+  for (const Var& var : graph_.shape_vars) {
+    bool occurs =
+        std::ranges::any_of(extents, [&](const Expr& extent) { return UsesVar(extent, var); });
+    if (occurs) status = WithOption(status, Option::kDims, var->name);
+  }
+  return status;
+}
+
+StatusOr<int64_t> NodeLowering::KnownExtent(size_t input, size_t dim) const {
+  const Expr& extent = Shape(input)[dim];
+  if (std::optional<int64_t> known = AsConstant(extent)) return *known;
+  return NotKnown({extent}, fmt::format("{} in dimension {}", InputText(input), dim));
+}
+
 StatusOr<std::vector<int64_t>> NodeLowering::ConstantInts(size_t input,
                                                           std::string_view what) const {
   const Tensor* tensor = Constant(input);
@@ -187,6 +204,19 @@ Status NodeLowering::Agree(const Expr& a, const Expr& b, std::string_view what) 
   bool known = difference.low == 0 && difference.high == 0;
   if (!known) result_.agreements.push_back({a, b, fmt::format("{}: {}", Title(), what)});
   return OkStatus();
+}
+
+Status NodeLowering::AgreeAtMost(const Expr& a, const Expr& b, std::string_view what) {
+  Interval excess = BoundsOf(Simplify(a - b), {});
+  if (excess.low > 0) return Error("{} are {} and {}", what, ShapeText({a}), ShapeText({b}));
+  return excess.high <= 0 ? OkStatus() : Agree(MaxOf(a, b), b, what);
+}
+
+Status NodeLowering::AgreeOnPlaces(const Expr& extent, const Expr& count) {
+  if (BoundsOf(extent, {}).low > 0 || IsConstant(Simplify(count), 0)) return OkStatus();
+  if (AsConstant(extent)) return Error("an axis of extent 0 has no place to pick");
+  return Agree(SelectOf(extent < Expr(1), count, Expr(0)), Expr(0),
+               "the places picked from an empty axis and their number");
 }
 
 StatusOr<int> NodeLowering::NormalizedAxis(int64_t axis, size_t rank) const {

@@ -63,6 +63,11 @@ class NodeLowering {
   Status NotConstant(size_t input, std::string_view what) const;
   // Returns the input's shape; Unimplemented while a dimension is symbolic.
   StatusOr<std::vector<int64_t>> StaticShape(size_t input) const;
+  // Returns Unimplemented, "`what`; expected known dimensions", which carries the free dimensions
+  // of the extents, to be given values.
+  Status NotKnown(const std::vector<Expr>& extents, std::string_view what) const;
+  // Returns the extent of one dimension; the same failure while it is free.
+  StatusOr<int64_t> KnownExtent(size_t input, size_t dim) const;
   // Returns a parameter that shapes depend on ("starts", "axes"); Unimplemented unless constant.
   StatusOr<std::vector<int64_t>> ConstantInts(size_t input, std::string_view what) const;
   // Returns the same as formulas over Shape variables: constants, or elements that shape inference
@@ -72,6 +77,12 @@ class NodeLowering {
   // for the run to check, unless it is known; InvalidArgument, "`what` are 3 and 4", where they
   // never are.
   Status Agree(const Expr& a, const Expr& b, std::string_view what);
+  // Takes for granted that a <= b likewise; InvalidArgument, "`what` are 4 and 3", where it never
+  // is.
+  Status AgreeAtMost(const Expr& a, const Expr& b, std::string_view what);
+  // Takes for granted that an axis of `extent` is not empty if `count`, the number of places that
+  // are picked from it, is not 0; InvalidArgument where it always is.
+  Status AgreeOnPlaces(const Expr& extent, const Expr& count);
   // Maps -rank <= axis < rank to 0 <= axis < rank.
   StatusOr<int> NormalizedAxis(int64_t axis, size_t rank) const;
 

@@ -1,5 +1,7 @@
+#include <algorithm>
+
 #include "graph/ops/lowerings.h"
-#include "support/integer_division.h"
+#include "ir/simplify/simplify.h"
 #include "support/storage_types.h"
 
 namespace tcc {
@@ -9,11 +11,11 @@ namespace {
 // run of block_size elements along it.
 class Granularity {
  public:
-  static StatusOr<Granularity> Of(const NodeLowering& node) {
+  static StatusOr<Granularity> Of(NodeLowering& node) {
     Granularity result;
     const std::vector<Expr>& x = node.Shape(0);
     const std::vector<Expr>& scale = node.Shape(1);
-    if (node.Has(2) && !IsOne(node.Shape(2)) && !SameShape(node.Shape(2), scale)) {
+    if (node.Has(2) && !IsOne(node.Shape(2)) && !Agree(node, node.Shape(2), scale)) {
       return node.Error("zero point has shape {}; expected {} as the scale",
                         ShapeText(node.Shape(2)), ShapeText(scale));
     }
@@ -21,8 +23,8 @@ class Granularity {
     TCC_ASSIGN_OR_RETURN(result.axis_, node.NormalizedAxis(node.node().Int("axis", 1), x.size()));
     result.block_ = node.node().Int("block_size", 0);
     if (result.block_ < 0) return node.Error("block_size is {}", result.block_);
-    bool fits = result.block_ == 0 ? scale.size() == 1 && SameExtent(scale[0], x[result.axis_])
-                                   : result.CoversInBlocks(x, scale);
+    bool fits = result.block_ == 0 ? Agree(node, scale, {x[result.axis_]})
+                                   : Agree(node, scale, result.BlocksOf(x));
     if (fits) return result;
     return node.Error("scale has shape {}; {} with axis {} and block_size {} wants another",
                       ShapeText(scale), node.InputText(0), result.axis_, result.block_);
@@ -43,16 +45,17 @@ class Granularity {
     return shape.empty() || (shape.size() == 1 && IsConstant(shape[0], 1));
   }
 
-  bool CoversInBlocks(const std::vector<Expr>& x, const std::vector<Expr>& scale) const {
-    if (scale.size() != x.size()) return false;
-    for (size_t d = 0; d < x.size(); ++d) {
-      std::optional<int64_t> extent = AsConstant(x[d]);
-      bool same = static_cast<int>(d) == axis_
-                      ? extent && IsConstant(scale[d], CeilDivision(*extent, block_))
-                      : SameExtent(scale[d], x[d]);
-      if (!same) return false;
-    }
-    return true;
+  static bool Agree(NodeLowering& node, const std::vector<Expr>& own,
+                    const std::vector<Expr>& expected) {
+    return std::ranges::equal(own, expected, [&](const Expr& a, const Expr& b) {
+      return node.Agree(a, b, "dimensions of scale or zero point").ok();
+    });
+  }
+
+  // Returns the shape of the scales for an input of shape `x`, one for each block.
+  std::vector<Expr> BlocksOf(std::vector<Expr> x) const {
+    x[axis_] = Simplify(CeilDivide(x[axis_], Expr(block_)));
+    return x;
   }
 
   int axis_ = -1;  // none: of the whole tensor

@@ -9,8 +9,8 @@ Status LowerReverseSequence(NodeLowering& node) {
   int64_t batch = node.node().Int("batch_axis", 1);
   int64_t time = node.node().Int("time_axis", 0);
   bool fits = shape.size() >= 2 && batch + time == 1 && (batch == 0 || batch == 1) &&
-              node.Rank(1) == 1 && SameExtent(node.Shape(1)[0], shape[batch]) &&
-              node.Type(1) == kInt64;
+              node.Rank(1) == 1 && node.Type(1) == kInt64 &&
+              node.Agree(node.Shape(1)[0], shape[batch], "numbers of lengths and sequences").ok();
   if (!fits) {
     return node.Error("{}, lengths of shape {}, batch_axis {} and time_axis {}", node.InputText(0),
                       ShapeText(node.Shape(1)), batch, time);

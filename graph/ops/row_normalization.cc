@@ -34,12 +34,14 @@ Rows RowsOf(NodeLowering& node, const std::vector<bool>& normalized, DType compu
 }
 
 // Scale and bias broadcast to the input, which they must not stretch.
-Status CheckParameter(const NodeLowering& node, size_t input) {
+Status CheckParameter(NodeLowering& node, size_t input) {
   const std::vector<Expr>& shape = node.Shape(0);
   const std::vector<Expr>& own = node.Shape(input);
   bool fits = own.size() <= shape.size() && node.Type(input).is_float();
   for (size_t d = 0; fits && d < own.size(); ++d) {
-    fits = IsConstant(own[d], 1) || SameExtent(own[d], shape[shape.size() - own.size() + d]);
+    fits = IsConstant(own[d], 1) || node.Agree(own[d], shape[shape.size() - own.size() + d],
+                                               fmt::format("dimensions of inputs {} and 0", input))
+                                        .ok();
   }
   if (fits) return OkStatus();
   return node.Error("input {} is {} {}; expected floats that broadcast to {}", input,

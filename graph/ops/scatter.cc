@@ -53,11 +53,9 @@ Status LowerScatterElements(NodeLowering& node) {
   TCC_ASSIGN_OR_RETURN(int axis, node.NormalizedAxis(node.node().Int("axis", 0), data.size()));
   bool fits = shape.size() == data.size() && node.Rank(2) == data.size();
   for (size_t d = 0; fits && d < data.size(); ++d) {
-    std::optional<int64_t> have = AsConstant(data[d]);
-    std::optional<int64_t> want = AsConstant(shape[d]);
-    fits = SameExtent(shape[d], node.Shape(2)[d]) &&
-           (static_cast<int>(d) == axis || SameExtent(data[d], shape[d]) ||
-            (have && want && *want <= *have));
+    fits = node.Agree(shape[d], node.Shape(2)[d], "dimensions of indices and updates").ok() &&
+           (static_cast<int>(d) == axis ||
+            node.AgreeAtMost(shape[d], data[d], "dimensions of indices and data").ok());
   }
   if (!fits) {
     return node.Error("data of shape {}, indices of {} and updates of {} with axis {}",
@@ -87,7 +85,10 @@ Status LowerScatterND(NodeLowering& node) {
     expected.insert(expected.end(), data.begin() + depth, data.end());
     fits = updates.size() == expected.size();
   }
-  for (size_t d = 0; fits && d < updates.size(); ++d) fits = SameExtent(updates[d], expected[d]);
+  for (size_t d = 0; fits && d < updates.size(); ++d) {
+    fits =
+        node.Agree(updates[d], expected[d], "dimensions of updates and of what they replace").ok();
+  }
   if (!fits) {
     return node.Error("data of shape {}, indices of {} and updates of {}", ShapeText(data),
                       ShapeText(picks), ShapeText(updates));
