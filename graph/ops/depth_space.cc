@@ -1,22 +1,23 @@
 #include "graph/ops/lowerings.h"
+#include "ir/simplify/simplify.h"
 
 // Blocks of b x b pixels against b * b channels.
 namespace tcc {
 namespace {
 
 struct BlockedImage {
-  std::vector<int64_t> shape;  // N, C, H, W
+  std::vector<Expr> shape;  // N, C, H, W
+  int64_t channels = 0;
   int64_t block = 1;
 };
 
 StatusOr<BlockedImage> ImageOf(const NodeLowering& node) {
-  BlockedImage image;
-  TCC_ASSIGN_OR_RETURN(image.shape, node.StaticShape(0));
-  image.block = node.node().Int("blocksize", 1);
+  BlockedImage image{.shape = node.Shape(0), .block = node.node().Int("blocksize", 1)};
   if (image.shape.size() != 4 || image.block < 1 || image.block > (int64_t{1} << 20)) {
     return node.Error("{} with blocksize {}; expected four dimensions and at least 1",
                       node.InputText(0), image.block);
   }
+  TCC_ASSIGN_OR_RETURN(image.channels, node.KnownExtent(0, 1));
   return image;
 }
 
@@ -27,12 +28,12 @@ Status LowerDepthToSpace(NodeLowering& node) {
   TCC_ASSIGN_OR_RETURN(BlockedImage image, ImageOf(node));
   int64_t b = image.block;
   std::string mode = node.node().String("mode", "DCR");
-  if (image.shape[1] % (b * b) != 0 || (mode != "DCR" && mode != "CRD")) {
-    return node.Error("{} channels, blocksize {} and mode '{}'", image.shape[1], b, mode);
+  if (image.channels % (b * b) != 0 || (mode != "DCR" && mode != "CRD")) {
+    return node.Error("{} channels, blocksize {} and mode '{}'", image.channels, b, mode);
   }
-  int64_t channels = image.shape[1] / (b * b);
-  std::vector<Expr> shape = {Expr(image.shape[0]), Expr(channels), Expr(image.shape[2] * b),
-                             Expr(image.shape[3] * b)};
+  int64_t channels = image.channels / (b * b);
+  std::vector<Expr> shape = {image.shape[0], Expr(channels), Times(image.shape[2], b),
+                             Times(image.shape[3], b)};
   StoredBuffer out = node.Output(0, node.Type(0), shape);
   std::vector<Axis> axes = node.Axes(shape);
   Expr c = axes[1].var;
@@ -49,12 +50,16 @@ Status LowerSpaceToDepth(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(1, 1));
   TCC_ASSIGN_OR_RETURN(BlockedImage image, ImageOf(node));
   int64_t b = image.block;
-  if (image.shape[2] % b != 0 || image.shape[3] % b != 0) {
-    return node.Error("{} with blocksize {}", node.InputText(0), b);
+  std::vector<Expr> shape = {image.shape[0], Expr(image.channels * b * b)};
+  for (size_t d : {2, 3}) {
+    Expr rest = Simplify(FloorModulo(image.shape[d], Expr(b)));
+    if (!node.Agree(rest, Expr(0), fmt::format("elements beyond the blocks of dimension {}", d))
+             .ok()) {
+      return node.Error("{} with blocksize {}", node.InputText(0), b);
+    }
+    shape.push_back(Simplify(FloorDivide(image.shape[d], Expr(b))));
   }
-  int64_t channels = image.shape[1];
-  std::vector<Expr> shape = {Expr(image.shape[0]), Expr(channels * b * b), Expr(image.shape[2] / b),
-                             Expr(image.shape[3] / b)};
+  int64_t channels = image.channels;
   StoredBuffer out = node.Output(0, node.Type(0), shape);
   std::vector<Axis> axes = node.Axes(shape);
   if (channels == 0) {

@@ -1,5 +1,6 @@
 #include "graph/ops/lowerings.h"
 #include "graph/ops/resample.h"
+#include "ir/simplify/interval.h"
 
 namespace tcc {
 namespace {
@@ -24,22 +25,22 @@ std::optional<Padding> ParsePadding(const std::string& mode) {
 // each pixel that interpolation takes.
 class SampledDim {
  public:
-  SampledDim(const Expr& grid, int64_t extent, bool align_corners, Padding padding,
+  SampledDim(const Expr& grid, const Expr& extent, bool align_corners, Padding padding,
              Interpolation kind)
       : extent_(extent),
         align_corners_(align_corners),
         padding_(padding),
         type_(grid.dtype()),
-        index_(extent < kNarrowExtent ? kInt32 : kInt64) {
-    Expr x = (grid + F(1)) * F(static_cast<double>(align_corners ? extent - 1 : extent) / 2);
+        index_(BoundsOf(extent, {}).high < kNarrowExtent ? kInt32 : kInt64) {
+    Expr x = (grid + F(1)) * ScaledFloat(type_, align_corners ? Plus(extent, -1) : extent, 0.5);
     if (!align_corners) x = x - F(0.5);
     if (kind == Interpolation::kNearest) x = CallOf(ScalarOp::kRound, {x});
     // The taps of a cubic end at the border one by one, as in PyTorch and ONNX Runtime.
     bool at_once = padding == Padding::kBorder && kind != Interpolation::kCubic;
-    if (at_once) x = Between(x, 0, static_cast<double>(extent - 1));
+    if (at_once) x = Between(x, 0, Plus(extent, -1));
     if (padding == Padding::kReflection) x = Reflected(x);
     // Far outside is as outside as just outside, and fits an i64.
-    if (!at_once) x = Between(x, -4, static_cast<double>(extent + 4));
+    if (!at_once) x = Between(x, -4, Plus(extent, 4));
     Expr floor = kind == Interpolation::kNearest ? x : CallOf(ScalarOp::kFloor, {x});
     base_ = CastTo(index_, floor);
     ratio_ = CastTo(kFloat32, x - floor);
@@ -50,11 +51,11 @@ class SampledDim {
   Expr Pixel(int64_t tap) const {
     Expr at = base_ + I(tap);
     if (padding_ == Padding::kReflection) at = ReflectedPixel(at);
-    return CastTo(kInt64, MinOf(MaxOf(at, I(0)), I(extent_ - 1)));
+    return CastTo(kInt64, MinOf(MaxOf(at, I(0)), AsIndex(Plus(extent_, -1))));
   }
   Expr IsInside(int64_t tap) const {
     Expr at = base_ + I(tap);
-    return BothOf(I(0) <= at, at < I(extent_));
+    return BothOf(I(0) <= at, at < AsIndex(extent_));
   }
 
  private:
@@ -63,27 +64,41 @@ class SampledDim {
 
   Expr F(double value) const { return FloatConst(type_, value); }
   Expr I(int64_t value) const { return IntConst(index_, value); }
-  Expr Between(const Expr& x, double low, double high) const {
-    return MinOf(MaxOf(x, F(low)), F(high));
+  Expr AsIndex(const Expr& extent) const {
+    std::optional<int64_t> known = AsConstant(extent);
+    return known ? I(*known) : CastTo(index_, extent);
+  }
+  Expr Between(const Expr& x, double low, const Expr& high) const {
+    return MinOf(MaxOf(x, F(low)), ScaledFloat(type_, high));
   }
 
   // To and fro between the centres of the outermost pixels, or their outer borders.
   Expr Reflected(const Expr& x) const {
     double low = align_corners_ ? 0 : -0.5;
-    auto length = static_cast<double>(align_corners_ ? extent_ - 1 : extent_);
-    if (length == 0) return F(0);
-    Expr way = CallOf(ScalarOp::kFMod, {CallOf(ScalarOp::kAbs, {x - F(low)}), F(2 * length)});
-    return F(length + low) - CallOf(ScalarOp::kAbs, {way - F(length)});
+    Expr length = align_corners_ ? Plus(extent_, -1) : extent_;
+    if (IsConstant(length, 0)) return F(0);
+    Expr period = ScaledFloat(type_, MayBeOne() ? MaxOf(length, Expr(1)) : length, 2);
+    Expr way = CallOf(ScalarOp::kFMod, {CallOf(ScalarOp::kAbs, {x - F(low)}), period});
+    Expr back = CallOf(ScalarOp::kAbs, {way - ScaledFloat(type_, length)});
+    if (AsConstant(length)) return F(static_cast<double>(*AsConstant(length)) + low) - back;
+    Expr result = CastTo(type_, length) + F(low) - back;
+    return MayBeOne() ? SelectOf(length < Expr(1), F(0), result) : result;
   }
 
   Expr ReflectedPixel(const Expr& at) const {
-    int64_t period = align_corners_ ? 2 * (extent_ - 1) : 2 * extent_;
-    if (period == 0) return I(0);
-    Expr within = FloorModulo(at, I(period));
-    return MinOf(within, I(align_corners_ ? period : period - 1) - within);
+    Expr period = Times(align_corners_ ? Plus(extent_, -1) : extent_, 2);
+    if (IsConstant(period, 0)) return I(0);
+    // Any period shows a single pixel.
+    Expr within = FloorModulo(at, AsIndex(MayBeOne() ? MaxOf(period, Expr(1)) : period));
+    return MinOf(within, AsIndex(align_corners_ ? period : Plus(period, -1)) - within);
   }
 
-  int64_t extent_;
+  // Whether a dimension whose corners are aligned may have one pixel, which is all there is to see.
+  bool MayBeOne() const {
+    return align_corners_ && !AsConstant(extent_) && BoundsOf(extent_, {}).low <= 1;
+  }
+
+  Expr extent_;
   bool align_corners_;
   Padding padding_;
   DType type_;
@@ -141,17 +156,17 @@ class GridSampler {
 
 Status LowerGridSample(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(2, 2));
-  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> image, node.StaticShape(0));
+  const std::vector<Expr>& image = node.Shape(0);
   const std::vector<Expr>& grid = node.Shape(1);
   size_t dims = image.size() < 3 ? 0 : image.size() - 2;
   bool fits = dims >= 1 && dims <= 3 && grid.size() == image.size() &&
-              SameExtent(grid[0], Expr(image[0])) &&
+              node.Agree(grid[0], image[0], "numbers of grids and images").ok() &&
               IsConstant(grid.back(), static_cast<int64_t>(dims)) && node.Type(1).is_float();
   for (size_t d = 2; fits && d < image.size(); ++d) {
-    fits = image[d] > 0 || IsConstant(Product(grid), 0);
+    fits = node.AgreeOnPlaces(image[d], Product(grid)).ok();
   }
   if (!fits) {
-    return node.Error("image of shape {} with a grid of shape {}", ShapeToString(image),
+    return node.Error("image of shape {} with a grid of shape {}", ShapeText(image),
                       ShapeText(grid));
   }
   std::optional<Interpolation> kind = ParseInterpolation(node.node().String("mode", "linear"));
@@ -161,7 +176,7 @@ Status LowerGridSample(NodeLowering& node) {
                       node.node().String("padding_mode", "zeros"));
   }
 
-  std::vector<Expr> shape = {Expr(image[0]), Expr(image[1])};
+  std::vector<Expr> shape = {image[0], image[1]};
   shape.insert(shape.end(), grid.begin() + 1, grid.end() - 1);
   StoredBuffer out = node.Output(0, node.Type(0), shape);
   std::vector<Axis> axes = node.Axes(shape);
@@ -185,14 +200,18 @@ Status LowerGridSample(NodeLowering& node) {
 namespace {
 
 // From -1 to 1: of the centres of the outermost pixels, or of their outer borders.
-Expr GridCoordinate(DType type, const Expr& place, int64_t extent, bool align_corners) {
+Expr GridCoordinate(DType type, const Expr& place, const Expr& extent, bool align_corners) {
   Expr x = CastTo(type, place);
+  Expr zero = FloatConst(type, 0);
+  std::optional<int64_t> known = AsConstant(extent);
+  if (align_corners && known && *known <= 1) return zero;
   if (align_corners) {
-    if (extent <= 1) return FloatConst(type, 0);
-    return x * FloatConst(type, 2 / static_cast<double>(extent - 1)) - FloatConst(type, 1);
+    Expr coordinate = x * Fraction(type, 2, Plus(extent, -1)) - FloatConst(type, 1);
+    return known ? coordinate : SelectOf(Expr(1) < extent, coordinate, zero);
   }
-  double step = 2 / static_cast<double>(extent);
-  return x * FloatConst(type, step) + FloatConst(type, step / 2 - 1);
+  Expr start = known ? FloatConst(type, 1 / static_cast<double>(*known) - 1)
+                     : Fraction(type, 1, extent) - FloatConst(type, 1);
+  return x * Fraction(type, 2, extent) + start;
 }
 
 }  // namespace
@@ -200,19 +219,20 @@ Expr GridCoordinate(DType type, const Expr& place, int64_t extent, bool align_co
 // out[n, place..., r] = theta[n, r, :] . (coordinates, last dimension first, then 1).
 Status LowerAffineGrid(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(2, 2));
-  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> size, node.ConstantInts(1, "size"));
+  TCC_ASSIGN_OR_RETURN(std::vector<Expr> size, node.Ints(1, "size"));
   const std::vector<Expr>& theta = node.Shape(0);
   size_t dims = size.size() < 2 ? 0 : size.size() - 2;
   bool fits = (dims == 2 || dims == 3) && theta.size() == 3 && node.Type(0).is_float() &&
-              SameExtent(theta[0], Expr(size[0])) &&
+              node.Agree(theta[0], size[0], "numbers of matrices and grids").ok() &&
               IsConstant(theta[1], static_cast<int64_t>(dims)) &&
               IsConstant(theta[2], static_cast<int64_t>(dims + 1));
-  for (int64_t extent : size) fits = fits && extent >= 0;
-  if (!fits)
-    return node.Error("theta of shape {} with size {}", ShapeText(theta), ShapeToString(size));
+  for (const Expr& extent : size) {
+    fits = fits && node.AgreeAtMost(Expr(0), extent, "the least size and a size").ok();
+  }
+  if (!fits) return node.Error("theta of shape {} with size {}", ShapeText(theta), ShapeText(size));
 
-  std::vector<Expr> shape = {Expr(size[0])};
-  for (size_t d = 0; d < dims; ++d) shape.emplace_back(size[d + 2]);
+  std::vector<Expr> shape = {size[0]};
+  shape.insert(shape.end(), size.begin() + 2, size.end());
   shape.emplace_back(static_cast<int64_t>(dims));
   DType type = node.Type(0);
   DType computed = AccumulationType(type);

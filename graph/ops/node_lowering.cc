@@ -473,6 +473,19 @@ Expr Product(std::span<const Expr> shape) {
   return symbolic ? Times(symbolic, known) : Expr(known);
 }
 
+Expr ScaledFloat(DType type, const Expr& extent, double factor) {
+  std::optional<int64_t> known = AsConstant(extent);
+  if (known) return FloatConst(type, static_cast<double>(*known) * factor);
+  Expr value = CastTo(type, extent);
+  return factor == 1 ? value : value * FloatConst(type, factor);
+}
+
+Expr Fraction(DType type, double value, const Expr& extent) {
+  std::optional<int64_t> known = AsConstant(extent);
+  if (known) return FloatConst(type, value / static_cast<double>(*known));
+  return Make<Div>(FloatConst(type, value), CastTo(type, extent));
+}
+
 bool SameExtent(const Expr& a, const Expr& b) {
   return Equal(a, b);
 }

@@ -180,6 +180,10 @@ Expr Minus(const Expr& a, const Expr& b);
 Expr AndAlso(const Expr& a, const Expr& b);
 // Returns the product of the dimensions, a constant if they are.
 Expr Product(std::span<const Expr> shape);
+// Return extent * factor and value / extent as floats: of a known extent computed in f64 and
+// rounded once.
+Expr ScaledFloat(DType type, const Expr& extent, double factor = 1);
+Expr Fraction(DType type, double value, const Expr& extent);
 // Returns whether both are the same number or the same formula.
 bool SameExtent(const Expr& a, const Expr& b);
 bool SameShape(std::span<const Expr> a, std::span<const Expr> b);

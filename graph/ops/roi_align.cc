@@ -1,7 +1,5 @@
-#include <cmath>
-
 #include "graph/ops/lowerings.h"
-#include "support/integer_division.h"
+#include "ir/simplify/simplify.h"
 
 namespace tcc {
 namespace {
@@ -31,7 +29,7 @@ struct RoiSamples {
 
 class RoiAligner {
  public:
-  RoiAligner(NodeLowering& node, const RoiParameters& parameters, std::vector<int64_t> image,
+  RoiAligner(NodeLowering& node, const RoiParameters& parameters, std::vector<Expr> image,
              std::vector<int64_t> pooled)
       : node_(node),
         parameters_(parameters),
@@ -40,8 +38,7 @@ class RoiAligner {
         type_(node.Type(0) == kFloat64 ? kFloat64 : kFloat32) {}
 
   void Lower() {
-    std::vector<Expr> shape = {node_.Shape(1)[0], Expr(image_[1]), Expr(pooled_[0]),
-                               Expr(pooled_[1])};
+    std::vector<Expr> shape = {node_.Shape(1)[0], image_[1], Expr(pooled_[0]), Expr(pooled_[1])};
     StoredBuffer out = node_.Output(0, node_.Type(0), shape);
     std::vector<Axis> axes = node_.Axes(shape);
     RoiSide y = Side(0, axes);
@@ -62,6 +59,7 @@ class RoiAligner {
 
  private:
   Expr F(double value) const { return FloatConst(type_, value); }
+  Expr AsFloat(const Expr& extent) const { return ScaledFloat(type_, extent); }
 
   Expr Corner(const Expr& roi, int64_t column) const {
     Expr corner = CastTo(type_, node_.Load(1, {roi, Expr(column)})) * F(parameters_.scale);
@@ -95,18 +93,17 @@ class RoiAligner {
       Axis sample = NodeLowering::MakeAxis("i" + name, Expr(parameters_.samples));
       return {{sample}, CastTo(type_, sample.var), True(), True(), IntConst(kBool, 0)};
     }
-    int64_t extent = image_[dim + 2];
-    int64_t most = extent + 5;
-    int64_t inner = std::min(extent / pooled_[dim] + 2, most);
-    int64_t parts = CeilDivision(most, inner);
-    Axis part = NodeLowering::MakeAxis("o" + name, Expr(parts));
-    Axis sample = NodeLowering::MakeAxis("i" + name, Expr(inner));
-    Expr before = Times(part.var, inner);
+    const Expr& extent = image_[dim + 2];
+    Expr inner = Simplify(FloorDivide(extent, Expr(pooled_[dim])) + Expr(2));
+    Expr parts = Simplify(CeilDivide(extent + Expr(5), inner));
+    Axis part = NodeLowering::MakeAxis("o" + name, parts);
+    Axis sample = NodeLowering::MakeAxis("i" + name, inner);
+    Expr before = Product(std::vector<Expr>{part.var, inner});
     Expr counted = CastTo(type_, before + sample.var);
     Expr first = FirstSample(side);
     Expr may_exist = BothOf(CastTo(type_, before) < side.samples, counted < side.samples);
-    Expr leaves_out =
-        EitherOf(F(0) < first, first + F(static_cast<double>(parts * inner)) < side.samples);
+    Expr leaves_out = EitherOf(
+        F(0) < first, first + AsFloat(Product(std::vector<Expr>{parts, inner})) < side.samples);
     Expr number = first + counted;
     return {{part, sample}, number, may_exist, number < side.samples, leaves_out};
   }
@@ -135,20 +132,19 @@ class RoiAligner {
     Expr to_low;
     Expr inside;
   };
-  Neighbours NeighboursOf(const Expr& place, int64_t extent) const {
-    auto last = static_cast<double>(extent - 1);
-    Expr inside = BothOf(F(-1) <= place, place <= F(static_cast<double>(extent)));
-    Expr clamped = MinOf(MaxOf(place, F(0)), F(last));
+  Neighbours NeighboursOf(const Expr& place, const Expr& extent) const {
+    Expr last = Plus(extent, -1);
+    Expr inside = BothOf(F(-1) <= place, place <= AsFloat(extent));
+    Expr clamped = MinOf(MaxOf(place, F(0)), AsFloat(last));
     Expr low = CastTo(kInt64, CallOf(ScalarOp::kFloor, {clamped}));
-    return {low, MinOf(low + Expr(1), Expr(extent - 1)),
-            clamped - CallOf(ScalarOp::kFloor, {clamped}), inside};
+    return {low, MinOf(low + Expr(1), last), clamped - CallOf(ScalarOp::kFloor, {clamped}), inside};
   }
 
   Expr SampleAt(const std::vector<Axis>& axes, const Expr& y, const Expr& x) const {
     Neighbours rows = NeighboursOf(y, image_[2]);
     Neighbours columns = NeighboursOf(x, image_[3]);
     Expr batch =
-        MinOf(MaxOf(CastTo(kInt64, node_.Load(2, {axes[0].var})), Expr(0)), Expr(image_[0] - 1));
+        MinOf(MaxOf(CastTo(kInt64, node_.Load(2, {axes[0].var})), Expr(0)), Plus(image_[0], -1));
     auto part = [&](const Expr& row, const Expr& column, const Expr& weight) {
       return weight * CastTo(type_, node_.Load(0, {batch, axes[1].var, row, column}));
     };
@@ -167,7 +163,7 @@ class RoiAligner {
 
   NodeLowering& node_;
   RoiParameters parameters_;
-  std::vector<int64_t> image_;
+  std::vector<Expr> image_;
   std::vector<int64_t> pooled_;
   DType type_;
 };
@@ -176,7 +172,7 @@ class RoiAligner {
 
 Status LowerRoiAlign(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(3, 3));
-  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> image, node.StaticShape(0));
+  const std::vector<Expr>& image = node.Shape(0);
   const std::vector<Expr>& rois = node.Shape(1);
   std::vector<int64_t> pooled = {node.node().Int("output_height", 1),
                                  node.node().Int("output_width", 1)};
@@ -188,17 +184,18 @@ Status LowerRoiAlign(NodeLowering& node) {
                            .scale = node.node().Float("spatial_scale", 1)};
   constexpr int64_t kLimit = 1 << 12;
   bool good = image.size() == 4 && rois.size() == 2 && IsConstant(rois[1], 4) &&
-              node.Rank(2) == 1 && SameExtent(node.Shape(2)[0], rois[0]) &&
+              node.Rank(2) == 1 &&
+              node.Agree(node.Shape(2)[0], rois[0], "numbers of batch indices and regions").ok() &&
               node.Type(0).is_float() && node.Type(1).is_float() && node.Type(2).is_integer();
   bool known = (mode == "avg" || mode == "max") && parameters.samples >= 0 &&
                parameters.samples < kLimit && pooled[0] > 0 && pooled[1] > 0 &&
                (parameters.half_pixel || transformation == "output_half_pixel");
-  for (int64_t extent : image) good = good && extent > 0;
+  for (const Expr& extent : image) good = good && node.AgreeOnPlaces(extent, Expr(1)).ok();
   if (!good || !known) {
     return node.Error(
         "image of shape {}, regions of shape {}, output {}x{}, mode '{}', "
         "coordinate_transformation_mode '{}'",
-        ShapeToString(image), ShapeText(rois), pooled[0], pooled[1], mode, transformation);
+        ShapeText(image), ShapeText(rois), pooled[0], pooled[1], mode, transformation);
   }
   RoiAligner(node, parameters, image, pooled).Lower();
   return OkStatus();

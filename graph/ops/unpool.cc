@@ -9,24 +9,62 @@ namespace tcc {
 namespace {
 
 // The extents that a MaxPool with these attributes had as its input.
-StatusOr<std::vector<int64_t>> PooledShape(const NodeLowering& node,
-                                           const std::vector<int64_t>& shape) {
+StatusOr<std::vector<Expr>> PooledShape(NodeLowering& node, const std::vector<Expr>& shape) {
   size_t dims = shape.size() - 2;
   TCC_ASSIGN_OR_RETURN(std::vector<int64_t> kernel, WindowSizes(node, "kernel_shape", dims, 1, 1));
   TCC_ASSIGN_OR_RETURN(std::vector<int64_t> strides, WindowSizes(node, "strides", dims, 1, 1));
   TCC_ASSIGN_OR_RETURN(std::vector<int64_t> pads, WindowSizes(node, "pads", 2 * dims, 0, 0));
-  std::vector<int64_t> result = {shape[0], shape[1]};
+  std::vector<Expr> result = {shape[0], shape[1]};
   for (size_t d = 0; d < dims; ++d) {
-    int64_t extent = 0;
-    if (__builtin_mul_overflow(shape[d + 2] - 1, strides[d], &extent) ||
-        __builtin_add_overflow(extent, kernel[d] - pads[d] - pads[dims + d], &extent) ||
-        extent < 0) {
+    Expr extent =
+        Plus(Times(Plus(shape[d + 2], -1), strides[d]), kernel[d] - pads[d] - pads[dims + d]);
+    if (!node.AgreeAtMost(Expr(0), extent, "the least extent and a pooled one").ok() ||
+        !node.AgreeAtMost(extent, Expr(kMaxWindowSize), "a pooled extent and the greatest").ok()) {
       return node.Error("kernel {}, stride {} and pads {} and {} for an extent of {}", kernel[d],
-                        strides[d], pads[d], pads[dims + d], shape[d + 2]);
+                        strides[d], pads[d], pads[dims + d], ShapeText({shape[d + 2]}));
     }
     result.push_back(extent);
   }
   return result;
+}
+
+// The shapes of a MaxUnpool.
+struct Unpooled {
+  std::vector<Expr> pooled;  // the shape that indices count places of
+  std::vector<Expr> result;  // the output's shape
+};
+
+StatusOr<Unpooled> UnpooledShapes(NodeLowering& node) {
+  const std::vector<Expr>& shape = node.Shape(0);
+  const std::vector<Expr>& places = node.Shape(1);
+  bool fits = shape.size() >= 3 && places.size() == shape.size() && node.Type(1) == kInt64;
+  for (size_t d = 0; fits && d < shape.size(); ++d) {
+    fits = node.Agree(shape[d], places[d], "dimensions of values and indices").ok();
+  }
+  if (!fits) {
+    return node.Error("values of shape {} with indices of shape {}", ShapeText(shape),
+                      ShapeText(places));
+  }
+  Unpooled shapes;
+  TCC_ASSIGN_OR_RETURN(shapes.pooled, PooledShape(node, shape));
+  shapes.result = shapes.pooled;
+  if (node.Has(2)) {
+    TCC_ASSIGN_OR_RETURN(shapes.result, node.Ints(2, "output_shape"));
+    bool good = shapes.result.size() == shape.size();
+    for (const Expr& extent : shapes.result) {
+      good = good && node.AgreeAtMost(Expr(0), extent, "the least extent and an extent").ok();
+    }
+    if (!good) return node.Error("output_shape is {}", ShapeText(shapes.result));
+  }
+  for (size_t d = 0; d < shape.size(); ++d) {
+    for (const Expr& extent : {shapes.pooled[d], shapes.result[d]}) {
+      if (!node.AgreeOnPlaces(extent, Product(shape)).ok()) {
+        return node.Error("values of shape {} for an output of shape {}", ShapeText(shape),
+                          ShapeText(shapes.result));
+      }
+    }
+  }
+  return shapes;
 }
 
 }  // namespace
@@ -35,40 +73,21 @@ StatusOr<std::vector<int64_t>> PooledShape(const NodeLowering& node,
 // output has the same places.
 Status LowerMaxUnpool(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(2, 3));
-  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> shape, node.StaticShape(0));
-  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> places, node.StaticShape(1));
-  if (shape.size() < 3 || places != shape || node.Type(1) != kInt64) {
-    return node.Error("values of shape {} with indices of shape {}", ShapeToString(shape),
-                      ShapeToString(places));
-  }
-  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> pooled, PooledShape(node, shape));
-  std::vector<int64_t> result = pooled;
-  if (node.Has(2)) {
-    TCC_ASSIGN_OR_RETURN(result, node.ConstantInts(2, "output_shape"));
-    bool good = result.size() == shape.size();
-    for (int64_t extent : result) good = good && extent >= 0;
-    if (!good) return node.Error("output_shape is {}", ShapeToString(result));
-  }
-  TCC_ASSIGN_OR_RETURN(int64_t count, ElementCount(pooled));
-  TCC_ASSIGN_OR_RETURN(int64_t room, ElementCount(result));
-  TCC_ASSIGN_OR_RETURN(int64_t values, ElementCount(shape));
-  if (values > 0 && (count == 0 || room == 0)) {
-    return node.Error("{} values for an output of shape {}", values, ShapeToString(result));
-  }
-
+  TCC_ASSIGN_OR_RETURN(auto shapes, UnpooledShapes(node));
+  const auto& [pooled, result] = shapes;
   DType type = node.Type(0);
-  StoredBuffer out = node.Output(0, type, ToExprs(result));
-  node.Map(out, node.Axes(ToExprs(result)), Const(type, 0), "_zeros");
+  StoredBuffer out = node.Output(0, type, result);
+  node.Map(out, node.Axes(result), Const(type, 0), "_zeros");
   std::vector<Axis> axes = node.Axes(node.Shape(0));
-  Expr flat = node.Load(1, VarsOf(axes));
-  std::vector<Expr> indices(shape.size(), Expr(0));
-  for (size_t d = shape.size(); d-- > 0;) {
-    // An index outside is clamped, as everywhere.
-    if (d + 1 == shape.size()) flat = MinOf(MaxOf(flat, Expr(0)), Expr(count - 1));
-    if (pooled[d] == 0) continue;
-    Expr index = d == 0 ? flat : FloorModulo(flat, Expr(pooled[d]));
-    flat = FloorDivide(flat, Expr(pooled[d]));
-    indices[d] = result[d] < pooled[d] ? MinOf(index, Expr(result[d] - 1)) : index;
+  // An index outside is clamped, as everywhere.
+  Expr flat = MinOf(MaxOf(node.Load(1, VarsOf(axes)), Expr(0)), Plus(Product(pooled), -1));
+  std::vector<Expr> indices(axes.size(), Expr(0));
+  for (size_t d = axes.size(); d-- > 0;) {
+    if (IsConstant(pooled[d], 0)) continue;
+    Expr index = d == 0 ? flat : FloorModulo(flat, pooled[d]);
+    flat = FloorDivide(flat, pooled[d]);
+    bool is_cut = BoundsOf(Simplify(pooled[d] - result[d]), {}).high > 0;
+    indices[d] = is_cut ? MinOf(index, Plus(result[d], -1)) : index;
   }
   node.StoreInOrder({.output = out,
                      .axes = axes,
