@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "graph/ops/lowerings.h"
+#include "ir/simplify/interval.h"
 #include "support/integer_division.h"
 
 // TopK as a merge sort by ranks: each element's place is the number of elements that are better.
@@ -15,6 +16,9 @@
 // A few out of many are selected first: whatever is among the best k stands in one of the k
 // groups whose best elements are best. With groups of sqrt(n / k) elements both the best elements
 // of all groups and the elements of these groups are sqrt(n k) to sort.
+//
+// How many levels there are depends on n. Where it is free, all elements are one block: n^2
+// comparisons, in a loop nest that vectorizes.
 namespace tcc {
 namespace {
 
@@ -63,6 +67,22 @@ class BestFirst {
   StoredBuffer Sort() {
     SortBlocks();
     while (runs_ > 1) MergePairs();
+    return origins_;
+  }
+
+  // Returns the positions, i32, of the `count` best of a free extent.
+  StoredBuffer SortAtOnce(const Expr& extent, const Expr& count) {
+    std::vector<Axis> axes = node_.Axes(node_.Shape(0));
+    std::vector<Expr> place = VarsOf(axes);
+    Axis rival = NodeLowering::MakeAxis("rival", extent);
+    Expr better = IsBetter(place, CastTo(kInt32, rival.var), CastTo(kInt32, place[axis_]));
+    StoredBuffer ranks = node_.Reduced(prefix_ + "ranks", axes, {rival}, SumCombiner(kInt32),
+                                       SelectOf(better, I32(1), I32(0)));
+
+    axes = node_.Axes(node_.Shape(0));
+    place = VarsOf(axes);
+    Expr rank = CastTo(kInt64, node_.Load(ranks, place));
+    Scatter(axes, With(place, axis_, rank), CastTo(kInt32, place[axis_]), rank < count, count);
     return origins_;
   }
 
@@ -119,7 +139,8 @@ class BestFirst {
     Expr target = Times(vars[axis_], run_) + rank;
     Expr origin =
         ListedAt(Replaced(vars, {Expr(0)}, 2), Times(vars[axis_], block) + vars[axis_ + 1]);
-    Scatter(axes, Replaced(vars, {target}, 2), origin, run_ < block ? rank < Expr(run_) : True());
+    Scatter(axes, Replaced(vars, {target}, 2), origin, run_ < block ? rank < Expr(run_) : True(),
+            Expr(runs_ * run_));
   }
 
   // Where one element of a pair of runs stands, and how it compares with its partner's.
@@ -181,14 +202,15 @@ class BestFirst {
     Expr kept = merged < 2 * run_ ? rank < Expr(merged) : True();
     runs_ = (runs_ + 1) / 2;
     run_ = merged;
-    Scatter(at.axes, Replaced(at.vars, {target}, 3), at.own, kept);
+    Scatter(at.axes, Replaced(at.vars, {target}, 3), at.own, kept, Expr(runs_ * run_));
   }
 
-  // The next order: origins at `place` become `origin`. No two elements have one place.
+  // The next order, of `count` places: origins at `place` become `origin`. No two elements have one
+  // place.
   void Scatter(const std::vector<Axis>& axes, const std::vector<Expr>& place, const Expr& origin,
-               const Expr& predicate) {
+               const Expr& predicate, const Expr& count) {
     origins_ = node_.Intermediate(fmt::format("{}order{}", prefix_, steps_), kInt32,
-                                  ShapeWith({runs_ * run_}));
+                                  With(node_.Shape(0), axis_, count));
     node_.StoreInOrder({.output = origins_,
                         .axes = axes,
                         .kinds = std::vector<IterKind>(axes.size(), IterKind::kSpatial),
@@ -316,30 +338,41 @@ class Selection {
   const int axis_;
 };
 
+// Returns the positions of at least the `count` best elements along the axis, the best first.
+StoredBuffer BestOf(NodeLowering& node, int axis, const Expr& count) {
+  const Expr& extent = node.Shape(0)[axis];
+  std::optional<int64_t> known = AsConstant(extent);
+  Keys keys = {known.value_or(0),
+               [&](const std::vector<Expr>& place) { return node.Load(0, place); }};
+  if (!known) return BestFirst(node, axis, keys, {}, 0, "").SortAtOnce(extent, count);
+  int64_t most = AsConstant(count).value_or(std::min(BoundsOf(count, {}).high, *known));
+  return Selection(node, axis).BestOf(keys, most);
+}
+
 }  // namespace
 
 Status LowerTopK(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(2, 2));
   size_t rank = node.Rank(0);
   TCC_ASSIGN_OR_RETURN(int axis, node.NormalizedAxis(node.node().Int("axis", -1), rank));
-  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> k, node.ConstantInts(1, "k"));
+  TCC_ASSIGN_OR_RETURN(std::vector<Expr> k, node.Ints(1, "k"));
   std::vector<Expr> shape = node.Shape(0);
-  std::optional<int64_t> extent = AsConstant(shape[axis]);
-  if (!extent || *extent > INT32_MAX / 2) {
-    return node.NotSupported("input 0 has shape {}; expected a known dimension {}",
-                             ShapeText(shape), axis);
+  Expr extent = shape[axis];
+  if (BoundsOf(extent, {}).high > INT32_MAX / 2) {
+    return node.NotSupported("input 0 has shape {}; expected at most {} in dimension {}",
+                             ShapeText(shape), INT32_MAX / 2, axis);
   }
-  if (k.size() != 1 || k[0] < 0 || k[0] > *extent) {
-    return node.Error("k is {}; expected 0 to {}", ShapeToString(k), *extent);
+  if (k.size() != 1 || !node.AgreeAtMost(Expr(0), k[0], "the least k and k").ok() ||
+      !node.AgreeAtMost(k[0], extent, "k and the extent of its axis").ok()) {
+    return node.Error("k is {}; expected 0 to {}", ShapeText(k), ShapeText({extent}));
   }
-  shape[axis] = Expr(k[0]);
+  shape[axis] = k[0];
   StoredBuffer values = node.Output(0, node.Type(0), shape);
   std::optional<StoredBuffer> origins;
   if (node.Wants(1)) origins = node.Output(1, kInt64, shape);
-  if (*extent == 0) return OkStatus();
+  if (IsConstant(extent, 0)) return OkStatus();
 
-  Keys keys = {*extent, [&](const std::vector<Expr>& place) { return node.Load(0, place); }};
-  StoredBuffer best = Selection(node, axis).BestOf(keys, k[0]);
+  StoredBuffer best = BestOf(node, axis, k[0]);
   std::vector<Axis> axes = node.Axes(shape);
   Expr position = CastTo(kInt64, node.Load(best, VarsOf(axes)));
   node.Map(values, axes, node.Load(0, With(VarsOf(axes), axis, position)), "_values");
