@@ -11,15 +11,30 @@ namespace tcc {
 
 enum class Interpolation : uint8_t { kNearest, kLinear, kCubic };
 
+// A number, or a formula of free extents.
+struct Term {
+  double number = 0;
+  Expr formula = {};  // an f64 in place of the number
+
+  Term(double value) : number(value) {}
+  explicit Term(const Expr& f64) : formula(f64) {}
+
+  bool Is(double value) const { return !formula && number == value; }
+  Expr As(DType type) const;
+};
+
 // The map from output place o to the place x = ((o + shift) * factor / divisor + offset) -
 // shift_back in the input.
 struct Coordinate {
-  double shift = 0;
-  double factor = 1;
-  double divisor = 1;
-  double offset = 0;
-  double shift_back = 0;
+  Term shift = 0;
+  Term factor = 1;
+  Term divisor = 1;
+  Term offset = 0;
+  Term shift_back = 0;
   bool rounds_steps = true;  // else x alone is rounded
+
+  // Returns whether no term is a formula, as `At` and `RoundedAt` of a number expect.
+  bool IsNumeric() const;
 
   double At(int64_t output) const;
   // Returns x as ONNX Runtime computes it, in f32 step by step, or rounded to f32 at the end: where
@@ -30,18 +45,28 @@ struct Coordinate {
   Expr RoundedAt(const Expr& output) const;
 };
 
-struct ResampledDim {
-  int64_t input = 0;
-  int64_t output = 0;
-  double scale = 1;  // output / input but for rounding
-  Coordinate coordinate;
+// A scale up / down of small whole numbers.
+struct ScaleRatio {
+  int64_t up = 1;
+  int64_t down = 1;
+};
 
+struct ResampledDim {
+  Expr input;
+  Expr output;
+  Term scale = 1;  // output / input but for rounding
+  // The scale of a free dimension where it is known; numbers need none.
+  std::optional<ScaleRatio> ratio = {};
+  Coordinate coordinate = {};
+
+  bool IsFree() const { return !AsConstant(input) || !AsConstant(output); }
   // Returns whether every output place reads the input at the same place.
   bool IsIdentity() const;
 };
 
 // Returns the transformation `mode` of a dimension; `start` and `end` are its region of interest.
-// InvalidArgument for a mode that ONNX does not have.
+// InvalidArgument for a mode that ONNX does not have, Unimplemented for one that wants a free
+// dimension to be known.
 StatusOr<Coordinate> CoordinateOf(const NodeLowering& node, const std::string& mode,
                                   const ResampledDim& dim, double start, double end);
 

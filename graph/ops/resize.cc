@@ -3,6 +3,7 @@
 
 #include "graph/ops/lowerings.h"
 #include "graph/ops/resample.h"
+#include "ir/simplify/simplify.h"
 
 namespace tcc {
 namespace {
@@ -28,13 +29,18 @@ Status KeepRatio(const NodeLowering& node, const std::string& policy, const std:
   }
   double scale = policy == "not_larger" ? INFINITY : 0;
   for (int d : axes) {
-    scale =
-        policy == "not_larger" ? std::min(scale, dims[d].scale) : std::max(scale, dims[d].scale);
+    if (dims[d].IsFree()) {
+      return node.NotKnown(
+          {dims[d].input, dims[d].output},
+          fmt::format("keep_aspect_ratio_policy '{}' of {}", policy, ShapeText({dims[d].input})));
+    }
+    double own = dims[d].scale.number;
+    scale = policy == "not_larger" ? std::min(scale, own) : std::max(scale, own);
   }
   for (int d : axes) {
+    auto input = static_cast<double>(*AsConstant(dims[d].input));
     dims[d].scale = scale;
-    dims[d].output =
-        static_cast<int64_t>(std::floor(scale * static_cast<double>(dims[d].input) + 0.5));
+    dims[d].output = Expr(static_cast<int64_t>(std::floor(scale * input + 0.5)));
   }
   return OkStatus();
 }
@@ -50,10 +56,81 @@ StatusOr<std::vector<int>> ResizedAxes(const NodeLowering& node) {
   return axes;
 }
 
-Status SetSizes(const NodeLowering& node, const std::vector<int>& axes,
-                std::vector<ResampledDim>& dims) {
+// The largest whole number of a scale of free extents.
+constexpr int64_t kMaxRatio = 64;
+
+// Returns the ratio with which f32(scale) * n, rounded down as ONNX does it, is n * up / down,
+// rounded down, for all n with n * up < 2^23; nullopt if there is none.
+std::optional<ScaleRatio> RatioOf(double scale) {
+  for (int64_t down : {1, 2, 4}) {
+    double up = scale * static_cast<double>(down);
+    if (up == std::floor(up) && up >= 1 && up <= kMaxRatio) {
+      return ScaleRatio{static_cast<int64_t>(up), down};
+    }
+  }
+  // A scale that is rounded up gives m for m * down, and less for less.
+  auto part = static_cast<float>(scale);
+  for (int64_t down = 2; down <= kMaxRatio; ++down) {
+    double exact = 1 / static_cast<double>(down);
+    if (part == static_cast<float>(exact) && part >= exact) return ScaleRatio{1, down};
+  }
+  return std::nullopt;
+}
+
+// Returns the ratio of two extents, one of them a whole multiple of the other; nullopt if neither
+// is known to be.
+std::optional<ScaleRatio> RatioOf(const Expr& input, const Expr& output) {
+  for (int64_t n = 1; n <= kMaxRatio; ++n) {
+    if (EqualUpToAlgebra(output, Times(input, n))) return ScaleRatio{n, 1};
+    if (EqualUpToAlgebra(input, Times(output, n))) return ScaleRatio{1, n};
+  }
+  return std::nullopt;
+}
+
+double ScaleOf(const ScaleRatio& ratio) {
+  return static_cast<double>(ratio.up) / static_cast<double>(ratio.down);
+}
+
+// Sets the scale and what follows from an output's extent.
+void SetSize(const Expr& size, ResampledDim& dim) {
+  std::optional<int64_t> input = AsConstant(dim.input);
+  dim.output = size;
+  if (!dim.IsFree()) {
+    dim.scale = *input == 0 ? 1 : static_cast<double>(*AsConstant(size)) / *input;
+    return;
+  }
+  dim.ratio = RatioOf(dim.input, size);
+  dim.scale = dim.ratio ? Term(ScaleOf(*dim.ratio))
+                        : Term(Make<Div>(CastTo(kFloat64, size), CastTo(kFloat64, dim.input)));
+}
+
+Status SetScale(const NodeLowering& node, double scale, ResampledDim& dim) {
+  dim.scale = scale;
+  if (std::optional<int64_t> input = AsConstant(dim.input)) {
+    // In f32, as scales are: 4/3 of 3 are 4.
+    dim.output = Expr(
+        static_cast<int64_t>(std::floor(static_cast<float>(scale) * static_cast<float>(*input))));
+    return OkStatus();
+  }
+  dim.ratio = RatioOf(scale);
+  if (!dim.ratio) {
+    return node.NotKnown({dim.input}, fmt::format("scale {} of {}", scale, ShapeText({dim.input})));
+  }
+  dim.output = Times(dim.input, dim.ratio->up);
+  if (dim.ratio->down > 1) dim.output = FloorDivide(dim.output, Expr(dim.ratio->down));
+  return OkStatus();
+}
+
+// Returns the sizes; none where they are absent or the input is empty.
+StatusOr<std::vector<Expr>> Sizes(const NodeLowering& node) {
+  constexpr size_t kInput = 3;
+  bool is_given = node.Has(kInput) && !IsConstant(Product(node.Shape(kInput)), 0);
+  return is_given ? node.Ints(kInput, "sizes") : std::vector<Expr>{};
+}
+
+Status SetSizes(NodeLowering& node, const std::vector<int>& axes, std::vector<ResampledDim>& dims) {
   TCC_ASSIGN_OR_RETURN(std::vector<double> scales, Numbers(node, 2, "scales"));
-  TCC_ASSIGN_OR_RETURN(std::vector<double> sizes, Numbers(node, 3, "sizes"));
+  TCC_ASSIGN_OR_RETURN(std::vector<Expr> sizes, Sizes(node));
   if (scales.empty() == sizes.empty() || std::max(scales.size(), sizes.size()) != axes.size()) {
     return node.Error("has {} scales and {} sizes; expected {} of either", scales.size(),
                       sizes.size(), axes.size());
@@ -61,19 +138,19 @@ Status SetSizes(const NodeLowering& node, const std::vector<int>& axes,
   constexpr double kLimit = 1e12;
   for (size_t i = 0; i < axes.size(); ++i) {
     ResampledDim& dim = dims[axes[i]];
-    double number = scales.empty() ? sizes[i] : scales[i];
-    bool good = number < kLimit && (scales.empty() ? number >= 0 : number > 0);
-    if (!good)
+    std::optional<int64_t> size = scales.empty() ? AsConstant(sizes[i]) : std::nullopt;
+    bool good = scales.empty()
+                    ? node.AgreeAtMost(Expr(0), sizes[i], "the least size and a size").ok() &&
+                          (!size || *size < kLimit)
+                    : scales[i] > 0 && scales[i] < kLimit;
+    if (!good) {
       return node.Error("{} of dimension {} is {}", scales.empty() ? "size" : "scale", axes[i],
-                        number);
+                        scales.empty() ? static_cast<double>(*size) : scales[i]);
+    }
     if (scales.empty()) {
-      dim.output = static_cast<int64_t>(number);
-      dim.scale = dim.input == 0 ? 1 : number / static_cast<double>(dim.input);
+      SetSize(sizes[i], dim);
     } else {
-      dim.scale = number;
-      // In f32, as scales are: 4/3 of 3 are 4.
-      dim.output = static_cast<int64_t>(
-          std::floor(static_cast<float>(number) * static_cast<float>(dim.input)));
+      TCC_RETURN_IF_ERROR(SetScale(node, scales[i], dim));
     }
   }
   if (!sizes.empty()) {
@@ -81,16 +158,17 @@ Status SetSizes(const NodeLowering& node, const std::vector<int>& axes,
     TCC_RETURN_IF_ERROR(KeepRatio(node, policy, axes, dims));
   }
   for (const ResampledDim& dim : dims) {
-    if (dim.input == 0 && dim.output > 0) return node.Error("resizes an empty dimension");
+    if (!node.AgreeOnPlaces(dim.input, dim.output).ok()) {
+      return node.Error("resizes an empty dimension");
+    }
   }
   return OkStatus();
 }
 
-StatusOr<std::vector<ResampledDim>> DimsOf(const NodeLowering& node) {
-  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> shape, node.StaticShape(0));
+StatusOr<std::vector<ResampledDim>> DimsOf(NodeLowering& node) {
   TCC_ASSIGN_OR_RETURN(std::vector<int> axes, ResizedAxes(node));
   std::vector<ResampledDim> dims;
-  for (int64_t extent : shape) dims.push_back({extent, extent, 1, {}});
+  for (const Expr& extent : node.Shape(0)) dims.push_back({.input = extent, .output = extent});
   TCC_RETURN_IF_ERROR(SetSizes(node, axes, dims));
 
   std::string mode = node.node().String("coordinate_transformation_mode", "half_pixel");
@@ -121,10 +199,15 @@ class Resizer {
         exclude_outside_(node.node().Int("exclude_outside", 0) != 0),
         type_(node.Type(0)),
         computed_(type_ == kFloat64 ? kFloat64 : kFloat32) {
-    for (const ResampledDim& dim : dims_) shape_.emplace_back(dim.output);
+    for (const ResampledDim& dim : dims_) shape_.push_back(dim.output);
   }
 
   Status Lower() {
+    for (const ResampledDim& dim : dims_) {
+      if (antialias_ && dim.scale.formula) {
+        return node_.NotKnown({dim.input, dim.output}, "antialias by a free scale");
+      }
+    }
     StoredBuffer out = node_.Output(0, type_, shape_);
     if (kind_ != Interpolation::kNearest && !FitsInline()) {
       LowerInPasses(out);
@@ -146,13 +229,13 @@ class Resizer {
   // Taps round the base place: of a kernel that is stretched by 1 / scale, more.
   int64_t Reach(size_t d) const {
     int64_t radius = kind_ == Interpolation::kCubic ? 2 : 1;
-    if (!antialias_ || dims_[d].scale >= 1) return radius;
+    if (!IsStretched(d)) return radius;
     constexpr double kFarthest = 1e12;  // of scales that leave nothing
     return static_cast<int64_t>(
-        std::min(std::ceil(static_cast<double>(radius) / dims_[d].scale), kFarthest));
+        std::min(std::ceil(static_cast<double>(radius) / dims_[d].scale.number), kFarthest));
   }
 
-  bool IsStretched(size_t d) const { return antialias_ && dims_[d].scale < 1; }
+  bool IsStretched(size_t d) const { return antialias_ && dims_[d].scale.number < 1; }
 
   // Whether the product of all taps is a fair size for one expression.
   bool FitsInline() const {
@@ -200,27 +283,27 @@ class Resizer {
   }
 
   Expr Tap(size_t d, const SplitPlace& place, const Expr& tap) const {
-    return MinOf(MaxOf(place.base + tap, Expr(0)), Expr(dims_[d].input - 1));
+    return MinOf(MaxOf(place.base + tap, Expr(0)), Plus(dims_[d].input, -1));
   }
 
   Expr Weight(size_t d, const SplitPlace& place, const Expr& tap) const {
     Expr distance = CastTo(kFloat32, tap) - place.ratio;
-    if (IsStretched(d)) distance = distance * FloatConst(kFloat32, dims_[d].scale);
+    if (IsStretched(d)) distance = distance * dims_[d].scale.As(kFloat32);
     Expr weight = KernelWeight(kind_, cubic_a_, distance);
     if (!exclude_outside_) return weight;
     Expr at = place.base + tap;
-    Expr inside = BothOf(Expr(0) <= at, at < Expr(dims_[d].input));
+    Expr inside = BothOf(Expr(0) <= at, at < dims_[d].input);
     return SelectOf(inside, weight, FloatConst(kFloat32, 0));
   }
 
   // A reduction a dimension, the last dimension first.
   void LowerInPasses(const StoredBuffer& out) {
     std::vector<Expr> shape;
-    for (const ResampledDim& dim : dims_) shape.emplace_back(dim.input);
+    for (const ResampledDim& dim : dims_) shape.push_back(dim.input);
     std::optional<StoredBuffer> from;
     for (size_t d = dims_.size(); d-- > 0;) {
       if (dims_[d].IsIdentity()) continue;
-      shape[d] = Expr(dims_[d].output);
+      shape[d] = dims_[d].output;
       from = Pass(d, from, shape);
     }
     std::vector<Axis> axes = node_.Axes(shape_);
@@ -248,7 +331,7 @@ class Resizer {
 
   // The sum of the weights of each output place.
   StoredBuffer Totals(size_t d) {
-    Axis output = NodeLowering::MakeAxis("o", Expr(dims_[d].output));
+    Axis output = NodeLowering::MakeAxis("o", dims_[d].output);
     Axis tap = NodeLowering::MakeAxis("tap", Expr(2 * Reach(d)));
     SplitPlace place = SplitPlaceOf(dims_[d], output.var);
     Expr weight = Weight(d, place, Plus(tap.var, 1 - Reach(d)));
