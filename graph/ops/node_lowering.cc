@@ -214,7 +214,7 @@ Status NodeLowering::AgreeAtMost(const Expr& a, const Expr& b, std::string_view 
 
 Status NodeLowering::AgreeOnPlaces(const Expr& extent, const Expr& count) {
   if (BoundsOf(extent, {}).low > 0 || IsConstant(Simplify(count), 0)) return OkStatus();
-  if (AsConstant(extent)) return Error("an axis of extent 0 has no place to pick");
+  if (AsConstant(extent)) return Error("an axis that indices pick from has extent 0");
   return Agree(SelectOf(extent < Expr(1), count, Expr(0)), Expr(0),
                "the places picked from an empty axis and their number");
 }

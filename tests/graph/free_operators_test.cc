@@ -284,6 +284,10 @@ constexpr FreeOperator kMoved[] = {
      "input u: f32[K, 2] y = ScatterElements(x, i, u) {axis: 1, reduction: \"add\"} : f32[1]"},
     {"dim N in 1..3 dim M in 1..3 dim K in 1..3 input x: f32[4, N] input i: i64[K, M] "
      "input u: f32[K, 2] y = ScatterElements(x, i, u) {axis: 0, reduction: \"none\"} : f32[1]"},
+    {"dim P in 0..2 dim K in 0..2 input x: f32[P, 2] input i: i64[K] "
+     "y = Gather(x, i) {axis: 0} : f32[1]"},
+    {"dim P in 0..2 dim K in 0..2 input x: f32[2, P] input i: i64[2, K] input u: f32[2, K] "
+     "y = ScatterElements(x, i, u) {axis: 1, reduction: \"max\"} : f32[1]"},
     {"dim N in 1..4 dim M in 1..3 dim K in 1..3 dim L in 1..3 input x: f32[N, M, 2] "
      "input i: i64[K, 1] input u: f32[L, M, 2] y = ScatterND(x, i, u) {reduction: \"mul\"} "
      ": f32[1]"},
