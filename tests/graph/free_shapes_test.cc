@@ -157,3 +157,10 @@ TEST_CASE("dimensions that are cut off leave an empty list, which is known", "[g
   ValueId target = g.Vector({front, g.Ints64({3, -1}), none});
   CHECK(g.Shape(g.Call(OpKind::kReshape, {g.x, target})) == "[N, S, 3, 4]");
 }
+
+TEST_CASE("windows over free dimensions are formulas", "[graph][shapes]") {
+  DynamicGraph g;
+  ValueId w = g.builder.Constant("w", RandomF32({5, 4, 3}, 1));
+  ValueId y = g.Call(OpKind::kConv, {g.x, w}, {{"pads", Ints{1, 1}}, {"strides", Ints{2}}});
+  CHECK(g.Shape(y) == "[N, 5, 6]");
+}
