@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "graph/ops/extent_formulas.h"
 #include "graph/ops/lowerings.h"
 #include "graph/ops/picked_index.h"
+#include "ir/simplify/size_arithmetic.h"
 
 namespace tcc {
 

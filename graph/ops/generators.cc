@@ -1,7 +1,7 @@
 #include <cmath>
 
-#include "graph/ops/extent_formulas.h"
 #include "graph/ops/lowerings.h"
+#include "ir/simplify/size_arithmetic.h"
 
 // Operators whose elements follow from their places.
 namespace tcc {
@@ -97,7 +97,7 @@ Status LowerRange(NodeLowering& node) {
 StatusOr<Expr> DepthOf(NodeLowering& node) {
   if (node.Elements(1).size() == 1) {
     Expr depth = node.Elements(1)[0];
-    TCC_RETURN_IF_ERROR(TakeAsExtent(node, depth, "depth"));
+    TCC_RETURN_IF_ERROR(node.TakeAsExtent(depth, "depth"));
     return depth;
   }
   const Tensor* depth = ConstantScalar(node, 1);

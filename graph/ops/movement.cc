@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "graph/ops/extent_formulas.h"
 #include "graph/ops/lowerings.h"
 #include "ir/expr/compare.h"
+#include "ir/simplify/size_arithmetic.h"
 #include "support/extents.h"
 
 namespace tcc {
@@ -62,7 +62,7 @@ Status LowerConcat(NodeLowering& node) {
     if (IsConstant(extent, 0)) continue;
     std::vector<Axis> axes = node.Axes(node.Shape(i));
     std::vector<Expr> indices = VarsOf(axes);
-    indices[axis] = Shifted(indices[axis], offset);
+    indices[axis] = Plus(indices[axis], offset);
     node.MapAt(out, axes, indices, node.Load(i, VarsOf(axes)),
                node.input_count() == 1 ? "" : fmt::format("_{}", i));
     offset = SumOf(offset, extent);
@@ -91,7 +91,7 @@ Expr PlaceOf(const Expr& position, const Expr& extent, const Expr& low, const Ex
   return SmallerOf(LargerOf(place, low), high);
 }
 
-// Returns a - b with minima and maxima outside: bounds of min(5, S) are closer than those of
+// Returns a - b with minima and maxima outside: min(5, S) has closer bounds than
 // S - max(S - 5, 0).
 Expr Distance(const Expr& a, const Expr& b) {
   if (const auto* min = a.as<Min>()) return SmallerOf(Distance(min->a, b), Distance(min->b, b));
@@ -160,8 +160,8 @@ Status LowerSlice(NodeLowering& node) {
   std::vector<Expr> indices;
   for (size_t d = 0; d < slices.size(); ++d) {
     bool single = AsConstant(slices[d].count).value_or(INT64_MAX) <= 1;
-    Expr moved = single ? Expr(0) : Times(axes[d].var, slices[d].step);
-    indices.push_back(Shifted(moved, slices[d].start));
+    const Expr& start = slices[d].start;
+    indices.push_back(single ? start : Plus(Times(axes[d].var, slices[d].step), start));
   }
   node.Map(out, axes, node.Load(0, indices));
   return OkStatus();

@@ -11,6 +11,7 @@
 #include "ir/expr/compare.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
+#include "ir/simplify/size_arithmetic.h"
 #include "ir/text/printer.h"
 #include "support/check.h"
 #include "support/wanted_option.h"
@@ -47,20 +48,6 @@ bool HasOneElement(const Tensor& tensor) {
     if (dim != 1) return false;
   }
   return true;
-}
-
-// Shapes that a model asks for are computed before anybody can refuse them: what does not fit 64
-// bits stays too large.
-int64_t SaturatedProduct(int64_t a, int64_t b) {
-  int64_t product;
-  if (!__builtin_mul_overflow(a, b, &product)) return product;
-  return (a < 0) == (b < 0) ? INT64_MAX : INT64_MIN;
-}
-
-int64_t SaturatedSum(int64_t a, int64_t b) {
-  int64_t sum;
-  if (!__builtin_add_overflow(a, b, &sum)) return sum;
-  return b > 0 ? INT64_MAX : INT64_MIN;
 }
 
 }  // namespace
@@ -209,7 +196,7 @@ Status NodeLowering::Agree(const Expr& a, const Expr& b, std::string_view what) 
 Status NodeLowering::AgreeAtMost(const Expr& a, const Expr& b, std::string_view what) {
   Interval excess = BoundsOf(Simplify(a - b), {});
   if (excess.low > 0) return Error("{} are {} and {}", what, ShapeText({a}), ShapeText({b}));
-  return excess.high <= 0 ? OkStatus() : Agree(MaxOf(a, b), b, what);
+  return excess.high <= 0 ? OkStatus() : Agree(b, MaxOf(a, b), what);
 }
 
 Status NodeLowering::AgreeOnPlaces(const Expr& extent, const Expr& count) {
@@ -217,6 +204,22 @@ Status NodeLowering::AgreeOnPlaces(const Expr& extent, const Expr& count) {
   if (AsConstant(extent)) return Error("an axis that indices pick from has extent 0");
   return Agree(SelectOf(extent < Expr(1), count, Expr(0)), Expr(0),
                "the places picked from an empty axis and their number");
+}
+
+Status NodeLowering::TakeAsExtent(const Expr& formula, std::string_view what) {
+  if (AsConstant(formula) || AlwaysHolds(formula >= Expr(0))) return OkStatus();
+  return Agree(formula, LargerOf(formula, Expr(0)), fmt::format("{} and the nearest extent", what));
+}
+
+StatusOr<std::vector<Expr>> NodeLowering::ShapeOperand(size_t input) {
+  TCC_ASSIGN_OR_RETURN(std::vector<Expr> dims, Ints(input, "shape"));
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (AsConstant(dims[d]).value_or(0) < 0) {
+      return Error("shape is {}; expected dimensions of at least 0", ShapeText(dims));
+    }
+    TCC_RETURN_IF_ERROR(TakeAsExtent(dims[d], fmt::format("dimension {} of shape", d)));
+  }
+  return dims;
 }
 
 StatusOr<int> NodeLowering::NormalizedAxis(int64_t axis, size_t rank) const {
@@ -435,13 +438,17 @@ DType AccumulationType(DType dtype) {
 
 Expr Times(const Expr& a, int64_t b) {
   if (b == 1) return a;
-  if (std::optional<int64_t> known = AsConstant(a)) return Expr(SaturatedProduct(*known, b));
-  return a * Expr(b);
+  return AsConstant(a) ? ProductOf(a, Expr(b)) : a * Expr(b);
+}
+
+Expr Times(const Expr& a, const Expr& b) {
+  std::optional<int64_t> known = AsConstant(b);
+  return known ? Times(a, *known) : a * b;
 }
 
 Expr Plus(const Expr& a, int64_t b) {
   if (b == 0) return a;
-  if (std::optional<int64_t> known = AsConstant(a)) return Expr(SaturatedSum(*known, b));
+  if (AsConstant(a)) return SumOf(a, Expr(b));
   return b > 0 ? a + Expr(b) : a - Expr(-b);
 }
 
@@ -462,15 +469,15 @@ Expr AndAlso(const Expr& a, const Expr& b) {
 
 Expr Product(std::span<const Expr> shape) {
   Expr symbolic;
-  int64_t known = 1;
+  Expr known = 1;
   for (const Expr& dim : shape) {
-    if (std::optional<int64_t> value = AsConstant(dim)) {
-      known = SaturatedProduct(known, *value);
+    if (AsConstant(dim)) {
+      known = ProductOf(known, dim);
     } else {
       symbolic = symbolic ? symbolic * dim : dim;
     }
   }
-  return symbolic ? Times(symbolic, known) : Expr(known);
+  return symbolic ? Times(symbolic, known) : known;
 }
 
 Expr ScaledFloat(DType type, const Expr& extent, double factor) {

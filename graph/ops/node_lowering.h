@@ -83,6 +83,11 @@ class NodeLowering {
   // Takes for granted that an axis of `extent` is not empty if `count`, the number of places that
   // are picked from it, is not 0; InvalidArgument where it always is.
   Status AgreeOnPlaces(const Expr& extent, const Expr& count);
+  // Takes for granted that a formula is not negative, as extents are. Numbers are left to the
+  // caller, whose message says more.
+  Status TakeAsExtent(const Expr& formula, std::string_view what);
+  // Returns the extents that an operand called "shape" lists; InvalidArgument if one is negative.
+  StatusOr<std::vector<Expr>> ShapeOperand(size_t input);
   // Maps -rank <= axis < rank to 0 <= axis < rank.
   StatusOr<int> NormalizedAxis(int64_t axis, size_t rank) const;
 
@@ -173,6 +178,7 @@ DType AccumulationType(DType dtype);
 // Return a * b, a + b and a - b, without a node if b is the neutral element, so that the IR stays
 // readable. Constants that overflow become INT64_MAX or INT64_MIN.
 Expr Times(const Expr& a, int64_t b);
+Expr Times(const Expr& a, const Expr& b);
 Expr Plus(const Expr& a, int64_t b);
 Expr Plus(const Expr& a, const Expr& b);
 Expr Minus(const Expr& a, const Expr& b);

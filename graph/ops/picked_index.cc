@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "graph/ops/extent_formulas.h"
+#include "ir/simplify/size_arithmetic.h"
 #include "support/extents.h"
 
 namespace tcc {

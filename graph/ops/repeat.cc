@@ -1,11 +1,11 @@
-#include "graph/ops/extent_formulas.h"
 #include "graph/ops/lowerings.h"
+#include "ir/simplify/size_arithmetic.h"
 
 namespace tcc {
 
 Status LowerExpand(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(2, 2));
-  TCC_ASSIGN_OR_RETURN(std::vector<Expr> target, ShapeOperand(node, 1));
+  TCC_ASSIGN_OR_RETURN(std::vector<Expr> target, node.ShapeOperand(1));
   TCC_ASSIGN_OR_RETURN(std::vector<Expr> shape, BroadcastShapes(node, {node.Shape(0), target}));
   StoredBuffer out = node.Output(0, node.Type(0), shape);
   std::vector<Axis> axes = node.Axes(shape);
@@ -26,7 +26,7 @@ Status LowerTile(NodeLowering& node) {
     if (AsConstant(repeats[d]).value_or(0) < 0) {
       return node.Error("repeats are {}", ShapeText(repeats));
     }
-    TCC_RETURN_IF_ERROR(TakeAsExtent(node, repeats[d], fmt::format("repeats of dimension {}", d)));
+    TCC_RETURN_IF_ERROR(node.TakeAsExtent(repeats[d], fmt::format("repeats of dimension {}", d)));
     shape.push_back(ProductOf(in_shape[d], repeats[d]));
     if (IsConstant(shape[d], INT64_MAX)) {
       return node.Error("{} repeats of dimension {} = {}", ShapeText({repeats[d]}), d,

@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "graph/ops/extent_formulas.h"
 #include "graph/ops/lowerings.h"
 #include "ir/simplify/simplify.h"
+#include "ir/simplify/size_arithmetic.h"
 
 namespace tcc {
 namespace {
@@ -26,7 +26,8 @@ struct Products {
 };
 
 // Returns the finest such runs, so that a dimension that stays keeps its plain index. Both shapes
-// have the same number of elements, so that a run ends where as many come before it, or after it.
+// have the same number of elements: two places match if the products before them are equal, or the
+// products behind them.
 std::vector<DimGroup> CommonGroups(const std::vector<Expr>& in, const std::vector<Expr>& out) {
   Products of_in(in);
   Products of_out(out);
@@ -62,7 +63,7 @@ std::vector<Expr> InputIndices(const std::vector<Expr>& in, const std::vector<Ex
     Expr flat = 0;
     for (size_t d = group.out_begin; d < group.out_end; ++d) {
       if (IsConstant(out[d], 1)) continue;
-      flat = IsConstant(flat, 0) ? out_index[d] : Scaled(flat, out[d]) + out_index[d];
+      flat = IsConstant(flat, 0) ? out_index[d] : Times(flat, out[d]) + out_index[d];
     }
     bool outermost = true;
     for (size_t d = group.in_begin; d < group.in_end; ++d) {
@@ -82,7 +83,7 @@ std::vector<Expr> InputIndices(const std::vector<Expr>& in, const std::vector<Ex
   return indices;
 }
 
-// Expects as many elements as the input has.
+// Expects a shape of the input's number of elements.
 Status MapReshaped(NodeLowering& node, const std::vector<Expr>& shape) {
   const std::vector<Expr>& in_shape = node.Shape(0);
   StoredBuffer out = node.Output(0, node.Type(0), shape);
@@ -144,7 +145,7 @@ Status LowerReshape(NodeLowering& node) {
   for (size_t d = 0; d < shape.size(); ++d) {
     std::optional<int64_t> number = AsConstant(shape[d]);
     if (!number) {
-      TCC_RETURN_IF_ERROR(TakeAsExtent(node, shape[d], fmt::format("dimension {} of shape", d)));
+      TCC_RETURN_IF_ERROR(node.TakeAsExtent(shape[d], fmt::format("dimension {} of shape", d)));
     } else if (*number == 0 && zero_copies) {
       if (d >= in_shape.size()) {
         return node.Error("shape {} copies dimension {} of {}", wanted, d, node.InputText(0));

@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "graph/ops/extent_formulas.h"
 #include "graph/ops/lowerings.h"
 
 namespace tcc {
@@ -36,7 +35,7 @@ Status LowerSize(NodeLowering& node) {
 
 Status LowerConstantOfShape(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckInputs(1, 1));
-  TCC_ASSIGN_OR_RETURN(std::vector<Expr> shape, ShapeOperand(node, 0));
+  TCC_ASSIGN_OR_RETURN(std::vector<Expr> shape, node.ShapeOperand(0));
   Expr value = FloatConst(kFloat32, 0);
   auto attribute = node.node().attributes.find("value");
   if (attribute != node.node().attributes.end()) {

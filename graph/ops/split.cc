@@ -1,5 +1,5 @@
-#include "graph/ops/extent_formulas.h"
 #include "graph/ops/lowerings.h"
+#include "ir/simplify/size_arithmetic.h"
 
 namespace tcc {
 namespace {
@@ -35,7 +35,7 @@ StatusOr<std::vector<Expr>> ListedParts(NodeLowering& node, const Expr& extent) 
   for (size_t i = 0; fits && i < parts.size(); ++i) {
     total = SumOf(total, parts[i]);
     fits = AsConstant(parts[i]).value_or(0) >= 0 &&
-           TakeAsExtent(node, parts[i], fmt::format("part {}", i)).ok();
+           node.TakeAsExtent(parts[i], fmt::format("part {}", i)).ok();
   }
   if (!fits || !node.Agree(total, extent, "all parts and the dimension").ok()) {
     return node.Error("parts {} of a dimension of {} for {} outputs", ShapeText(parts),
@@ -61,7 +61,7 @@ Status LowerSplit(NodeLowering& node) {
       StoredBuffer out = node.Output(i, node.Type(0), shape);
       std::vector<Axis> axes = node.Axes(shape);
       std::vector<Expr> indices = VarsOf(axes);
-      indices[axis] = Shifted(indices[axis], offset);
+      indices[axis] = Plus(indices[axis], offset);
       node.Map(out, axes, node.Load(0, indices), parts.size() == 1 ? "" : fmt::format("_{}", i));
     }
     offset = SumOf(offset, parts[i]);

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "graph/ops/node_lowering.h"
 #include "graph/passes/infer_shapes.h"
 #include "graph/passes/passes.h"
 #include "tests/graph/one_node.h"
@@ -47,6 +48,25 @@ TEST_CASE("a lone dimension that meets a formula becomes that formula in its inp
   return y
 }
 )");
+}
+
+TEST_CASE("a list of no dimensions is known, and joins others", "[graph]") {
+  // Exporters write shape[:2], new dimensions, shape[3:] where the tensor has three dimensions.
+  Graph graph = Inferred(R"(graph g {
+    dim N in 1..64 usual 8
+    input x: f32[N, 3, 8]
+    sizes zero: i64[1] = [0]
+    sizes two: i64[1] = [2]
+    sizes three: i64[1] = [3]
+    sizes halves: i64[2] = [2, 4]
+    dims = Shape(x) : i64[]
+    before = Slice(dims, zero, two) : i64[]
+    behind = Slice(dims, three, three) : i64[]
+    target = Concat(before, halves, behind) {axis: 0} : i64[]
+    y = Reshape(x, target) : f32[]
+    return y
+  })");
+  CHECK(ShapeText(graph.value(graph.outputs[0]).shape) == "Nx3x2x4");
 }
 
 TEST_CASE("of two lone dimensions that meet the earlier one stays", "[graph]") {

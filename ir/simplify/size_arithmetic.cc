@@ -1,4 +1,4 @@
-#include "graph/ops/extent_formulas.h"
+#include "ir/simplify/size_arithmetic.h"
 
 #include <algorithm>
 
@@ -20,20 +20,30 @@ Expr FoldedOr(const Expr& a, const Expr& b, Fold fold, Expr (*formula)(const Exp
 }  // namespace
 
 Expr SumOf(const Expr& a, const Expr& b) {
-  return AsConstant(a) && AsConstant(b) ? Plus(a, *AsConstant(b)) : Simplify(a + b);
+  auto sum = [](int64_t x, int64_t y) {
+    int64_t exact;
+    if (!__builtin_add_overflow(x, y, &exact)) return exact;
+    return y > 0 ? INT64_MAX : INT64_MIN;
+  };
+  return FoldedOr(a, b, sum, operator+);
 }
 
 Expr DifferenceOf(const Expr& a, const Expr& b) {
-  auto saturated = [](int64_t x, int64_t y) {
-    int64_t difference;
-    if (!__builtin_sub_overflow(x, y, &difference)) return difference;
+  auto difference = [](int64_t x, int64_t y) {
+    int64_t exact;
+    if (!__builtin_sub_overflow(x, y, &exact)) return exact;
     return y < 0 ? INT64_MAX : INT64_MIN;
   };
-  return FoldedOr(a, b, saturated, operator-);
+  return FoldedOr(a, b, difference, operator-);
 }
 
 Expr ProductOf(const Expr& a, const Expr& b) {
-  return AsConstant(a) && AsConstant(b) ? Times(a, *AsConstant(b)) : Simplify(a * b);
+  auto product = [](int64_t x, int64_t y) {
+    int64_t exact;
+    if (!__builtin_mul_overflow(x, y, &exact)) return exact;
+    return (x < 0) == (y < 0) ? INT64_MAX : INT64_MIN;
+  };
+  return FoldedOr(a, b, product, operator*);
 }
 
 Expr QuotientOf(const Expr& a, const Expr& b) {
@@ -66,33 +76,6 @@ Expr ChosenOf(const Expr& condition, const Expr& then_value, const Expr& else_va
 
 bool AlwaysHolds(const Expr& condition) {
   return Prove(condition, {}) == Proof::kTrue;
-}
-
-Expr Shifted(const Expr& index, const Expr& offset) {
-  if (std::optional<int64_t> number = AsConstant(offset)) return Plus(index, *number);
-  return IsConstant(index, 0) ? offset : index + offset;
-}
-
-Expr Scaled(const Expr& index, const Expr& factor) {
-  std::optional<int64_t> number = AsConstant(factor);
-  return number ? Times(index, *number) : index * factor;
-}
-
-Status TakeAsExtent(NodeLowering& node, const Expr& formula, std::string_view what) {
-  if (AsConstant(formula) || AlwaysHolds(formula >= Expr(0))) return OkStatus();
-  return node.Agree(formula, LargerOf(formula, Expr(0)),
-                    fmt::format("{} and the nearest extent", what));
-}
-
-StatusOr<std::vector<Expr>> ShapeOperand(NodeLowering& node, size_t input) {
-  TCC_ASSIGN_OR_RETURN(std::vector<Expr> dims, node.Ints(input, "shape"));
-  for (size_t d = 0; d < dims.size(); ++d) {
-    if (AsConstant(dims[d]).value_or(0) < 0) {
-      return node.Error("shape is {}; expected dimensions of at least 0", ShapeText(dims));
-    }
-    TCC_RETURN_IF_ERROR(TakeAsExtent(node, dims[d], fmt::format("dimension {} of shape", d)));
-  }
-  return dims;
 }
 
 }  // namespace tcc
