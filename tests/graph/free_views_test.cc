@@ -1,3 +1,5 @@
+#include <absl/strings/str_replace.h>
+
 #include <catch2/catch.hpp>
 
 #include "tests/graph/free_graph.h"
@@ -281,6 +283,45 @@ TEST_CASE("picks from free dimensions are those from numbers", "[graph][ops][fre
 
 TEST_CASE("reductions of free dimensions are those of numbers", "[graph][ops][free]") {
   CHECK(CheckRows(kReductions, 16) > 60);
+}
+
+TEST_CASE("shapes of free dimensions, inferred, are those inferred at numbers",
+          "[graph][ops][free]") {
+  // `@` is the value before, and `#` the number of the step.
+  constexpr const char* kSteps[] = {
+      "y# = Flatten(@) : f32[1]",
+      "y# = Unsqueeze(@, zero) : f32[1]",
+      "y# = Reshape(@, rest) : f32[1]",
+      "y# = Reshape(@, rows) : f32[1]",
+      "y# = Reshape(@, pairs) : f32[1]",
+      "d# = Shape(@) : i64[1] e# = Concat(two, d#) {axis: 0} : i64[1] y# = Expand(@, e#) : f32[1]",
+      "d# = Size(@) : i64[] y# = Range(number, d#, step) : i64[1]",
+      "d# = Shape(@) {start: 0, end: 1} : i64[1] y# = Slice(@, one, d#, zero) : f32[1]",
+      "y# = Slice(@, one, last, zero) : f32[1]",
+      "y# = Concat(@, @) {axis: 0} : f32[1]",
+      "y#, _ = Split(@) {num_outputs: 2} : f32[1], _",
+      "y# = Transpose(@) : f32[1]",
+      "y# = Gather(@, one) : f32[1]",
+      "y# = ReduceSum(@, zero) {keepdims: 1} : f32[1]",
+  };
+  const std::string input =
+      std::string(kDims) +
+      "input y0: f32[N, P + S, 4] sizes zero: i64[1] = [0] sizes one: i64[1] = [1] sizes rest: "
+      "i64[1] = [-1] sizes rows: i64[2] = [0, -1] sizes pairs: i64[2] = [-1, 2] sizes two: i64[1] "
+      "= [2] sizes last: i64[1] = [-1] sizes number: i64[] = [1] sizes step: i64[] = [3]\n";
+  Random random(14);
+  int same = 0;
+  for (int i = 0; i < 250; ++i) {
+    std::string items = input;
+    for (int step = 1; step <= 4; ++step) {
+      std::string before = fmt::format("y{}", step - 1);
+      items +=
+          absl::StrReplaceAll(AnyOf(kSteps, random), {{"@", before}, {"#", std::to_string(step)}}) +
+          "\n";
+    }
+    same += CheckInference(items, 4, random);
+  }
+  CHECK(same > 500);
 }
 
 TEST_CASE("what a view takes for granted of free dimensions is noted", "[graph][ops][free]") {
