@@ -69,7 +69,7 @@ std::optional<std::vector<size_t>> MemoryOrder(const Buffer& buffer) {
 }
 
 Expr BytesOfCells(const Expr& cells, DType dtype) {
-  return Times(cells, Real(static_cast<double>(dtype.bits()) / 8));
+  return RealProduct(cells, Real(static_cast<double>(dtype.bits()) / 8));
 }
 
 Expr LinesOfRun(const Expr& cells, DType dtype, int64_t line_bytes) {
@@ -93,7 +93,7 @@ Expr CountLines(const std::vector<TouchedDimension>& dimensions, const std::vect
     }
     whole = BothOf(whole, next.extent <= next.touched);
   }
-  return Times(Real(rows), Real(LinesOfRun(run, dtype, line_bytes)));
+  return RealProduct(Real(rows), Real(LinesOfRun(run, dtype, line_bytes)));
 }
 
 // Iterations of loops[first..] that an index depends on.
@@ -146,7 +146,7 @@ AccessLines Estimate(const Site& site, const Access& access, const Buffer& buffe
                 BoxOf(access.indices.back(), iters, std::vector<Expr>(iters.size(), Expr(0)),
                       std::vector<Expr>(iters.size(), Expr(1)));
   Expr bytes = BytesOfCells(lines.cells, buffer.dtype());
-  lines.lines = by_row ? MaxOf(Over(bytes, Real(kCacheLineBytes)), Real(1)) : lines.cells;
+  lines.lines = by_row ? MaxOf(RealQuotient(bytes, Real(kCacheLineBytes)), Real(1)) : lines.cells;
   lines.exact = false;
   return lines;
 }
@@ -174,7 +174,7 @@ AccessLines LinesOf(const Site& site, const Access& access, const Buffer& buffer
   for (size_t d = 0; d < buffer.rank(); ++d) {
     const Expr& size = stepped.size[d];
     const Expr& extent = buffer.window.size.empty() ? buffer.shape[d] : buffer.window.size[d];
-    lines.cells = Times(lines.cells, Real(IsConstant(size, 1) ? size : MinOf(size, extent)));
+    lines.cells = RealProduct(lines.cells, Real(IsConstant(size, 1) ? size : MinOf(size, extent)));
   }
   if (std::optional<std::vector<size_t>> order = MemoryOrder(buffer)) {
     // Cells between steps of the fastest dimension lie in the same lines.
@@ -186,7 +186,7 @@ AccessLines LinesOf(const Site& site, const Access& access, const Buffer& buffer
         CountLines(StoredDimensions(buffer, stepped), *order, buffer.dtype(), kCacheLineBytes);
   } else {
     Expr bytes = BytesOfCells(lines.cells, buffer.dtype());
-    lines.lines = MaxOf(Over(bytes, Real(kCacheLineBytes)), Real(1));
+    lines.lines = MaxOf(RealQuotient(bytes, Real(kCacheLineBytes)), Real(1));
     lines.exact = false;
   }
   return lines;
@@ -241,7 +241,7 @@ AccessInstructions InstructionsOf(const Site& site, const Access& access, const 
       int64_t of_vector = std::max(target.vector_bytes * 8 / buffer.dtype().bits(), 1);
       const Expr& lanes = site.parts[*site.lane_part].extent;
       Expr vectors = Real(CeilDivide(lanes, Expr(of_vector)));
-      result.vectors = Times(MaxOf(Over(cells, width), Real(1)), vectors);
+      result.vectors = RealProduct(MaxOf(RealQuotient(cells, width), Real(1)), vectors);
       break;
     }
     case LaneStride::kApart:

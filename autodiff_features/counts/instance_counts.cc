@@ -78,7 +78,7 @@ class PartProducts {
     for (size_t i : site_.dense) {
       bool outside = std::ranges::any_of(site_.parts_of[i],
                                          [&](size_t p) { return site_.parts[p].loop < loop; });
-      if (outside) starts = Times(starts, TilesOf(i, loop));
+      if (outside) starts = RealProduct(starts, TilesOf(i, loop));
     }
     return starts;
   }
@@ -93,7 +93,7 @@ Expr BodiesInPiece(const Site& site, const PartProducts& products) {
   for (size_t i : site.dense) {
     Expr loops = ProductOf(products.ExtentsOf(site.parts_of[i], inside));
     Expr tiles = products.TilesOf(i);
-    bodies = Times(bodies, IsReal(loops, 1) ? loops : MinOf(tiles, loops));
+    bodies = RealProduct(bodies, IsReal(loops, 1) ? loops : MinOf(tiles, loops));
   }
   return bodies;
 }
@@ -105,9 +105,10 @@ void CountTileUse(const Site& site, const PartProducts& products, InstanceCounts
     if (IsConstant(spread, 1)) continue;
     const std::vector<size_t>& parts = site.parts_of[i];
     bool has_lanes = site.lane_part && std::ranges::find(parts, *site.lane_part) != parts.end();
-    Expr use = Over(Real(site.block->iters[i].domain), Times(products.TilesOf(i), Real(spread)));
+    Expr use = RealQuotient(Real(site.block->iters[i].domain),
+                            RealProduct(products.TilesOf(i), Real(spread)));
     (has_lanes ? counts.lane_use : counts.row_use) =
-        Times(has_lanes ? counts.lane_use : counts.row_use, use);
+        RealProduct(has_lanes ? counts.lane_use : counts.row_use, use);
   }
 }
 
@@ -130,7 +131,7 @@ InstanceCounts CountsOf(const Site& site) {
   counts.issued = ProductOf(products.ExtentsOf(products.All(), any));
   counts.useful = ProductOf(products.ExtentsOf(site.other_parts, any));
   for (size_t i : site.dense) {
-    counts.useful = Times(counts.useful, Real(site.block->iters[i].domain));
+    counts.useful = RealProduct(counts.useful, Real(site.block->iters[i].domain));
   }
   for (size_t loop = 0; loop <= site.FirstSpreadLoop(); ++loop) {
     counts.starts.push_back(products.StartsOf(loop));
@@ -145,7 +146,7 @@ InstanceCounts CountsOf(const Site& site) {
     counts.trip = ProductOf(products.ExtentsOf(products.All(), is_innermost));
     counts.accumulates = site.FeedsReduction(innermost);
   }
-  counts.entries = Over(counts.bodies, counts.trip);
+  counts.entries = RealQuotient(counts.bodies, counts.trip);
   counts.pieces = site.parallel_loop ? Real(site.loops[*site.parallel_loop]->extent) : Real(1);
   counts.piece = BodiesInPiece(site, products);
   CountStraightLine(site, products, counts);

@@ -12,17 +12,17 @@ bool IsReal(const Expr& expr, double value) {
   return imm && imm->value == value;
 }
 
-Expr Plus(const Expr& a, const Expr& b) {
+Expr RealSum(const Expr& a, const Expr& b) {
   if (IsReal(a, 0)) return b;
   return IsReal(b, 0) ? a : a + b;
 }
 
-Expr Times(const Expr& a, const Expr& b) {
+Expr RealProduct(const Expr& a, const Expr& b) {
   if (IsReal(a, 1) || IsReal(b, 0)) return b;
   return IsReal(b, 1) || IsReal(a, 0) ? a : a * b;
 }
 
-Expr Over(const Expr& a, const Expr& b) {
+Expr RealQuotient(const Expr& a, const Expr& b) {
   return IsReal(b, 1) || IsReal(a, 0) ? a : Make<Div>(a, b);
 }
 
@@ -43,13 +43,13 @@ Expr Largest(const std::vector<Expr>& values) {
 
 Expr Overlapped(const std::vector<Expr>& seconds, const Expr& p) {
   Expr sum = Real(0);
-  for (const Expr& t : seconds) sum = Plus(sum, Exp(Times(p, Ln(t + Real(1e-12)))));
-  return Exp(Over(Ln(sum), p));
+  for (const Expr& t : seconds) sum = RealSum(sum, Exp(RealProduct(p, Ln(t + Real(1e-12)))));
+  return Exp(RealQuotient(Ln(sum), p));
 }
 
 Expr ProductOf(const std::vector<Expr>& extents) {
   Expr product = Real(1);
-  for (const Expr& extent : extents) product = Times(product, Real(extent));
+  for (const Expr& extent : extents) product = RealProduct(product, Real(extent));
   return product;
 }
 

@@ -17,9 +17,9 @@ Expr Real(const Expr& integer);
 bool IsReal(const Expr& expr, double value);
 
 // Return sums, products and quotients of f64 without neutral terms.
-Expr Plus(const Expr& a, const Expr& b);
-Expr Times(const Expr& a, const Expr& b);
-Expr Over(const Expr& a, const Expr& b);
+Expr RealSum(const Expr& a, const Expr& b);
+Expr RealProduct(const Expr& a, const Expr& b);
+Expr RealQuotient(const Expr& a, const Expr& b);
 
 Expr Exp(const Expr& x);
 Expr Ln(const Expr& x);

@@ -20,8 +20,9 @@ constexpr int kWorkingRegisters = 2;
 
 AccessInstructions Add(const AccessInstructions& a, const AccessInstructions& b,
                        const Expr& share) {
-  return {Plus(a.vectors, Times(b.vectors, share)), Plus(a.broadcasts, Times(b.broadcasts, share)),
-          Plus(a.elements, Times(b.elements, share))};
+  return {RealSum(a.vectors, RealProduct(b.vectors, share)),
+          RealSum(a.broadcasts, RealProduct(b.broadcasts, share)),
+          RealSum(a.elements, RealProduct(b.elements, share))};
 }
 
 // Counts the sites of one nest.
@@ -83,15 +84,15 @@ class NestCounter {
   // once of `trip` times. Cells for which no register is free beside the results are loaded anew
   // each time.
   Expr ShareOfKept(const SiteWork& work, const AccessInstructions& kept) const {
-    Expr once = Over(Real(1), work.counts.trip);
-    Expr wanted = Plus(Plus(kept.vectors, kept.broadcasts), kept.elements);
+    Expr once = RealQuotient(Real(1), work.counts.trip);
+    Expr wanted = RealSum(RealSum(kept.vectors, kept.broadcasts), kept.elements);
     if (target_.vector_registers == 0 || IsReal(wanted, 0)) return once;
-    Expr results = work.in_registers
-                       ? Over(Times(work.counts.copies, work.vectors), work.counts.chain)
-                       : Real(0);
+    Expr results = work.in_registers ? RealQuotient(RealProduct(work.counts.copies, work.vectors),
+                                                    work.counts.chain)
+                                     : Real(0);
     Expr free = MaxOf(Real(target_.vector_registers - kWorkingRegisters) - results, Real(0));
-    Expr share = MinOf(Over(free, MaxOf(wanted, Real(1e-9))), Real(1));
-    return Plus(Times(share, once), Real(1) - share);
+    Expr share = MinOf(RealQuotient(free, MaxOf(wanted, Real(1e-9))), Real(1));
+    return RealSum(RealProduct(share, once), Real(1) - share);
   }
 
   // A cell that is read twice is loaded once.
@@ -117,7 +118,7 @@ class NestCounter {
     AccessInstructions instructions = InstructionsOf(work.site, access, traced.buffer, target_);
     bool varies = VariesInside(work, access);
     if (is_write) {
-      Expr share = varies ? Real(1) : Over(Real(1), work.counts.trip);
+      Expr share = varies ? Real(1) : RealQuotient(Real(1), work.counts.trip);
       work.stores = Add(work.stores, instructions, share);
     } else {
       AccessInstructions& sum = varies ? work.loads : kept;
@@ -156,9 +157,9 @@ size_t MainOf(const std::vector<SiteWork>& sites) {
 Expr CountForks(const Stmt& stmt, const Expr& times) {
   const auto* loop = stmt.as<For>();
   if (loop && loop->for_kind == ForKind::kParallel) return times;
-  Expr inside = loop ? Times(times, Real(loop->extent)) : times;
+  Expr inside = loop ? RealProduct(times, Real(loop->extent)) : times;
   Expr forks = Real(0);
-  ForEachChild(stmt, [&](const Stmt& child) { forks = Plus(forks, CountForks(child, inside)); });
+  ForEachChild(stmt, [&](const Stmt& child) { forks = RealSum(forks, CountForks(child, inside)); });
   return forks;
 }
 
@@ -174,13 +175,13 @@ Expr IterationsBetween(const Expr& condition) {
 Expr CountPrefetches(const Stmt& stmt, const Expr& times) {
   if (stmt.as<PrefetchLine>()) return times;
   Expr inside = times;
-  if (const auto* loop = stmt.as<For>()) inside = Times(times, Real(loop->extent));
+  if (const auto* loop = stmt.as<For>()) inside = RealProduct(times, Real(loop->extent));
   if (const auto* test = stmt.as<If>()) {
-    inside = Over(times, Real(IterationsBetween(test->condition)));
+    inside = RealQuotient(times, Real(IterationsBetween(test->condition)));
   }
   Expr lines = Real(0);
   ForEachChild(stmt,
-               [&](const Stmt& child) { lines = Plus(lines, CountPrefetches(child, inside)); });
+               [&](const Stmt& child) { lines = RealSum(lines, CountPrefetches(child, inside)); });
   return lines;
 }
 
@@ -208,11 +209,11 @@ std::vector<NestWork> WorkOf(const Function& fn, const Target& target) {
 Expr LinesInto(const Site& site, const InstanceCounts& counts, const TracedAccess& access,
                const std::vector<Expr>& footprints, const Expr& bytes) {
   size_t start = site.FirstSpreadLoop();
-  Expr lines = Times(access.lines[start], counts.starts[start]);
+  Expr lines = RealProduct(access.lines[start], counts.starts[start]);
   for (size_t j = start; j-- > 0;) {
     if (IsConstant(site.loops[j]->extent, 1)) continue;
     // A run over an extent's end has fewer lines than a whole one.
-    Expr once = MinOf(lines, Times(access.lines[j], counts.starts[j]));
+    Expr once = MinOf(lines, RealProduct(access.lines[j], counts.starts[j]));
     lines = SelectOf(footprints[j] <= bytes, once, lines);
   }
   return lines;

@@ -14,14 +14,14 @@ std::vector<Expr> FeaturesOf(const LaunchWork& launch, const LaunchPrior& prior,
   const NestResources& needs = launch.resources;
   Expr blocks = Real(launch.blocks), threads = Real(needs.threads);
   Expr registers = Real(needs.registers), shared_bytes = Real(needs.shared_bytes);
-  Expr shares = Times(prior.rounds, Real(static_cast<double>(gpu.multiprocessors)));
+  Expr shares = RealProduct(prior.rounds, Real(static_cast<double>(gpu.multiprocessors)));
 
   set(LaunchFeature::kBlocks, blocks);
   set(LaunchFeature::kThreads, threads);
   set(LaunchFeature::kResident, prior.resident);
   set(LaunchFeature::kRounds, prior.rounds);
   set(LaunchFeature::kWaves, prior.waves);
-  set(LaunchFeature::kTailShare, Real(1) - Over(blocks, shares));
+  set(LaunchFeature::kTailShare, Real(1) - RealQuotient(blocks, shares));
   set(LaunchFeature::kInstructions, prior.instructions);
   set(LaunchFeature::kFma, prior.multiply_adds);
   set(LaunchFeature::kMma, prior.mma);
@@ -34,9 +34,10 @@ std::vector<Expr> FeaturesOf(const LaunchWork& launch, const LaunchPrior& prior,
   set(LaunchFeature::kAhead, launch.ahead);
   set(LaunchFeature::kRegisters, registers);
   set(LaunchFeature::kRegisterShare,
-      Over(Times(registers, threads), Real(kCudaLimits.register_file)));
+      RealQuotient(RealProduct(registers, threads), Real(kCudaLimits.register_file)));
   set(LaunchFeature::kSharedBytes, shared_bytes);
-  set(LaunchFeature::kSharedShare, Over(shared_bytes, Real(static_cast<double>(gpu.shared_bytes))));
+  set(LaunchFeature::kSharedShare,
+      RealQuotient(shared_bytes, Real(static_cast<double>(gpu.shared_bytes))));
   set(LaunchFeature::kCode, prior.code);
   set(LaunchFeature::kFmaShare, prior.fma_share);
   set(LaunchFeature::kIssueSeconds, prior.issue);

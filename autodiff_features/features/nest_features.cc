@@ -20,7 +20,7 @@ class FeatureWriter {
     Set(Feature::kUseful, Sum([](const SiteWork& s) { return s.counts.useful; }));
     Set(Feature::kIssued, Sum([](const SiteWork& s) { return s.counts.issued; }));
     Set(Feature::kDead, Sum([](const SiteWork& s) { return s.counts.dead; }));
-    Set(Feature::kWaste, Over(main_.counts.issued, main_.counts.useful));
+    Set(Feature::kWaste, RealQuotient(main_.counts.issued, main_.counts.useful));
   }
 
   void CountOperations() {
@@ -40,17 +40,18 @@ class FeatureWriter {
 
   void CountInstructions() {
     auto count = [&](Feature feature, const std::function<Expr(const SiteWork&)>& of_body) {
-      Set(feature, Sum([&](const SiteWork& s) { return Times(s.counts.bodies, of_body(s)); }));
+      Set(feature,
+          Sum([&](const SiteWork& s) { return RealProduct(s.counts.bodies, of_body(s)); }));
     };
     count(Feature::kVectorLoads, [](const SiteWork& s) { return s.loads.vectors; });
     count(Feature::kBroadcastLoads, [](const SiteWork& s) { return s.loads.broadcasts; });
     count(Feature::kLoneElements,
-          [](const SiteWork& s) { return Plus(s.loads.elements, s.stores.elements); });
+          [](const SiteWork& s) { return RealSum(s.loads.elements, s.stores.elements); });
     count(Feature::kVectorStores,
-          [](const SiteWork& s) { return Plus(s.stores.vectors, s.stores.broadcasts); });
+          [](const SiteWork& s) { return RealSum(s.stores.vectors, s.stores.broadcasts); });
     count(Feature::kScalarOperations, [](const SiteWork& s) {
       double operations = s.site.lane_part ? 0 : s.operations.Arithmetic();
-      return Times(s.counts.copies, Real(operations));
+      return RealProduct(s.counts.copies, Real(operations));
     });
     Set(Feature::kPrefetches, nest_.prefetched);
     Set(Feature::kStatements, Real(nest_.resources.statements));
@@ -64,19 +65,20 @@ class FeatureWriter {
 
   void DescribeTile(const Target& target) {
     const InstanceCounts& counts = main_.counts;
-    Expr tile = Over(Times(counts.copies, main_.vectors), counts.chain);
+    Expr tile = RealQuotient(RealProduct(counts.copies, main_.vectors), counts.chain);
     Set(Feature::kAccumulators, main_.in_registers ? tile : Real(0));
     double registers = std::max(target.vector_registers, 1);
-    Set(Feature::kRegisterShare, Over(Real(nest_.resources.registers), Real(registers)));
+    Set(Feature::kRegisterShare, RealQuotient(Real(nest_.resources.registers), Real(registers)));
     std::vector<Access> writes = WritesOf(*main_.site.block);
     double bytes = writes.empty() ? 1 : writes[0].buffer.dtype().bits() / 8.0;
-    Set(Feature::kVectorFill,
-        Over(Times(counts.lanes, Real(bytes)), Real(std::max(target.vector_bytes, 1))));
+    Set(Feature::kVectorFill, RealQuotient(RealProduct(counts.lanes, Real(bytes)),
+                                           Real(std::max(target.vector_bytes, 1))));
     Set(Feature::kLaneUse, counts.lane_use);
     Set(Feature::kRowUse, counts.row_use);
     Set(Feature::kChain, counts.chain);
-    Expr loads = Plus(Plus(main_.loads.vectors, main_.loads.broadcasts), main_.loads.elements);
-    Set(Feature::kLoadsPerFma, Over(loads, Times(counts.copies, main_.vectors)));
+    Expr loads =
+        RealSum(RealSum(main_.loads.vectors, main_.loads.broadcasts), main_.loads.elements);
+    Set(Feature::kLoadsPerFma, RealQuotient(loads, RealProduct(counts.copies, main_.vectors)));
   }
 
   void MeasureFootprints() {
@@ -129,13 +131,13 @@ class FeatureWriter {
 
   Expr Sum(const std::function<Expr(const SiteWork&)>& of_site) const {
     Expr sum = Real(0);
-    for (const SiteWork& site : nest_.sites) sum = Plus(sum, of_site(site));
+    for (const SiteWork& site : nest_.sites) sum = RealSum(sum, of_site(site));
     return sum;
   }
 
   static Expr VectorOperations(const SiteWork& site, double of_instance) {
-    Expr vectors = Times(Times(site.counts.bodies, site.counts.copies), site.vectors);
-    return Times(vectors, Real(of_instance));
+    Expr vectors = RealProduct(RealProduct(site.counts.bodies, site.counts.copies), site.vectors);
+    return RealProduct(vectors, Real(of_instance));
   }
 
   const NestWork& nest_;

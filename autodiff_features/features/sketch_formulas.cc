@@ -46,8 +46,8 @@ Expr TileBytesOf(std::span<const LaunchWork> launches) {
   Expr bytes = Real(0);
   for (const LaunchWork& launch : launches) {
     const NestResources& needs = launch.resources;
-    bytes = Plus(bytes, Plus(Real(needs.shared_bytes),
-                             Times(Real(needs.register_bytes), Real(needs.threads))));
+    bytes = RealSum(bytes, RealSum(Real(needs.shared_bytes),
+                                   RealProduct(Real(needs.register_bytes), Real(needs.threads))));
   }
   return bytes;
 }
@@ -59,7 +59,7 @@ Expr TileBytesOf(std::span<const NestWork> nests) {
     const SiteWork& main = nest.sites[nest.main];
     size_t first = main.site.parallel_loop ? *main.site.parallel_loop + 1 : 0;
     for (size_t loop = first; loop < main.site.FirstSpreadLoop(); ++loop) {
-      bytes = Plus(bytes, main.footprints[loop]);
+      bytes = RealSum(bytes, main.footprints[loop]);
     }
   }
   return bytes;

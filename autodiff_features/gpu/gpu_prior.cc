@@ -15,7 +15,7 @@ void CountBlock(const LaunchWork& launch, const GpuConstants& gpu, LaunchPrior& 
   auto sum = [&](Expr WarpSite::* count) {
     Expr total = Real(0);
     for (const WarpSite& site : launch.sites) {
-      total = Plus(total, Times(Times(site.warps, site.runs), site.*count));
+      total = RealSum(total, RealProduct(RealProduct(site.warps, site.runs), site.*count));
     }
     return total;
   };
@@ -24,11 +24,11 @@ void CountBlock(const LaunchWork& launch, const GpuConstants& gpu, LaunchPrior& 
   prior.mma = sum(&WarpSite::mma);
   prior.block_passes = sum(&WarpSite::passes);
   prior.sectors = sum(&WarpSite::sectors);
-  Expr of_steps = Times(Times(launch.warps, launch.steps), gpu.step_instructions);
-  prior.instructions = Plus(sum(&WarpSite::instructions), of_steps);
+  Expr of_steps = RealProduct(RealProduct(launch.warps, launch.steps), gpu.step_instructions);
+  prior.instructions = RealSum(sum(&WarpSite::instructions), of_steps);
   for (const WarpSite& site : launch.sites) {
-    Expr exchanges = Times(Times(site.warps, site.exchanges), Real(kOfExchange));
-    prior.instructions = Plus(prior.instructions, exchanges);
+    Expr exchanges = RealProduct(RealProduct(site.warps, site.exchanges), Real(kOfExchange));
+    prior.instructions = RealSum(prior.instructions, exchanges);
   }
 }
 
@@ -57,9 +57,10 @@ Expr ResidentOf(const LaunchWork& launch, const GpuConstants& gpu) {
 Expr SpillFactor(const LaunchWork& launch, const GpuConstants& gpu) {
   const NestResources& needs = launch.resources;
   Expr threads = MaxOf(Real(needs.threads), Real(Target::kWarp));
-  Expr file = MinOf(Real(kCudaLimits.registers), Over(Real(kCudaLimits.register_file), threads));
-  Expr beyond = Over(MaxOf(Real(needs.registers), file), file) - Real(1);
-  return Plus(Real(1), Times(gpu.spill, beyond));
+  Expr file =
+      MinOf(Real(kCudaLimits.registers), RealQuotient(Real(kCudaLimits.register_file), threads));
+  Expr beyond = RealQuotient(MaxOf(Real(needs.registers), file), file) - Real(1);
+  return RealSum(Real(1), RealProduct(gpu.spill, beyond));
 }
 
 // Returns the bytes that move between memory and L2.
@@ -67,13 +68,13 @@ Expr MemoryBytes(const LaunchWork& launch, const Expr& l2_bytes, const Expr& res
                  const GpuConstants& gpu, const RunSettings& settings) {
   const Expr& all = launch.memory_bytes;
   Expr cold = Real(0);
-  if (settings.cold_weights) cold = Plus(cold, launch.constant_bytes);
-  if (settings.cold_activations) cold = Plus(cold, all - launch.constant_bytes);
-  Expr at_once = Times(resident, Real(static_cast<double>(gpu.multiprocessors)));
-  Expr waves = MaxOf(Over(Real(launch.blocks), at_once), Real(1));
-  Expr again = Plus(Real(1), Times(gpu.read_again, waves - Real(1)));
-  Expr larger = MinOf(Times(all, again), MaxOf(l2_bytes, all));
-  return SelectOf(all <= Times(gpu.l2_bytes, gpu.usable), cold, larger);
+  if (settings.cold_weights) cold = RealSum(cold, launch.constant_bytes);
+  if (settings.cold_activations) cold = RealSum(cold, all - launch.constant_bytes);
+  Expr at_once = RealProduct(resident, Real(static_cast<double>(gpu.multiprocessors)));
+  Expr waves = MaxOf(RealQuotient(Real(launch.blocks), at_once), Real(1));
+  Expr again = RealSum(Real(1), RealProduct(gpu.read_again, waves - Real(1)));
+  Expr larger = MinOf(RealProduct(all, again), MaxOf(l2_bytes, all));
+  return SelectOf(all <= RealProduct(gpu.l2_bytes, gpu.usable), cold, larger);
 }
 
 // Returns the instructions of the launch's machine code. Copies stand before the loop of steps and
@@ -81,8 +82,8 @@ Expr MemoryBytes(const LaunchWork& launch, const Expr& l2_bytes, const Expr& res
 // for 247, 872 for 380 in convolutions of resnet18. Too few elsewhere: products have 3 to 8 times.
 Expr CodeOf(const LaunchWork& launch, const GpuConstants& gpu) {
   Expr code = gpu.step_instructions;
-  for (const WarpSite& site : launch.sites) code = Plus(code, site.instructions);
-  return Times(code, gpu.code_versions);
+  for (const WarpSite& site : launch.sites) code = RealSum(code, site.instructions);
+  return RealProduct(code, gpu.code_versions);
 }
 
 // Returns the cycles that an instruction in a loop is waited for, on average. Code that takes turns
@@ -91,10 +92,10 @@ Expr CodeOf(const LaunchWork& launch, const GpuConstants& gpu) {
 Expr FetchCyclesInLoops(const LaunchWork& launch, const GpuConstants& gpu) {
   Expr looped = gpu.step_instructions;
   for (const WarpSite& site : launch.sites) {
-    looped = Plus(looped, SelectOf(site.runs > Real(1), site.instructions, Real(0)));
+    looped = RealSum(looped, SelectOf(site.runs > Real(1), site.instructions, Real(0)));
   }
   Expr beyond = MaxOf(looped - gpu.cached_instructions, Real(0));
-  return Times(Over(beyond, looped), gpu.fetch_cycles);
+  return RealProduct(RealQuotient(beyond, looped), gpu.fetch_cycles);
 }
 
 // Returns the cycles that a block takes if its warps never wait for each other's instructions: each
@@ -103,24 +104,24 @@ Expr FetchCyclesInLoops(const LaunchWork& launch, const GpuConstants& gpu) {
 // max(c, (c + latency) / (ahead + 1)).
 Expr CyclesAlone(const LaunchWork& launch, const GpuConstants& gpu) {
   Expr cycles = Real(0), waits = gpu.memory_latency;
-  Expr of_instruction = Plus(Real(1), FetchCyclesInLoops(launch, gpu));
+  Expr of_instruction = RealSum(Real(1), FetchCyclesInLoops(launch, gpu));
   // Machine code issues several loads of a loop before it uses the first.
-  Expr of_load = Over(gpu.memory_latency, gpu.loads_together);
+  Expr of_load = RealQuotient(gpu.memory_latency, gpu.loads_together);
   for (const WarpSite& site : launch.sites) {
-    Expr each = Times(site.instructions, of_instruction);
-    if (site.waits_for_shared) each = Plus(each, gpu.shared_latency);
-    if (site.waits_for_memory) each = Plus(each, of_load);
+    Expr each = RealProduct(site.instructions, of_instruction);
+    if (site.waits_for_shared) each = RealSum(each, gpu.shared_latency);
+    if (site.waits_for_memory) each = RealSum(each, of_load);
     if (site.fills_from_memory) {
-      each = Plus(each, SelectOf(launch.ahead < Real(1), of_load, Real(0)));
+      each = RealSum(each, SelectOf(launch.ahead < Real(1), of_load, Real(0)));
     }
-    cycles = Plus(cycles, Times(site.runs, each));
-    waits = Plus(waits, Times(site.exchanges, gpu.exchange_cycles));
+    cycles = RealSum(cycles, RealProduct(site.runs, each));
+    waits = RealSum(waits, RealProduct(site.exchanges, gpu.exchange_cycles));
   }
-  if (IsReal(launch.steps, 0)) return Plus(cycles, waits);
-  Expr step = Over(cycles, launch.steps);
-  Expr shared_by = Plus(launch.ahead, Real(1));
-  Expr each = MaxOf(step, Over(Plus(step, gpu.memory_latency), shared_by));
-  return Plus(waits, Times(launch.steps, Plus(each, gpu.barrier_cycles)));
+  if (IsReal(launch.steps, 0)) return RealSum(cycles, waits);
+  Expr step = RealQuotient(cycles, launch.steps);
+  Expr shared_by = RealSum(launch.ahead, Real(1));
+  Expr each = MaxOf(step, RealQuotient(RealSum(step, gpu.memory_latency), shared_by));
+  return RealSum(waits, RealProduct(launch.steps, RealSum(each, gpu.barrier_cycles)));
 }
 
 }  // namespace
@@ -131,35 +132,38 @@ LaunchPrior PriorOf(const LaunchWork& launch, const GpuConstants& gpu,
   CountBlock(launch, gpu, prior);
   Expr blocks = Real(launch.blocks), processors(gpu.multiprocessors);
   Expr resident = ResidentOf(launch, gpu);
-  Expr busy = Largest(
-      {Over(prior.instructions, gpu.issued_per_cycle), Over(prior.multiply_adds, gpu.fma_per_cycle),
-       Over(prior.special, gpu.special_per_cycle), Over(prior.mma, gpu.mma_per_cycle)});
-  Expr l2_bytes = Times(Times(blocks, prior.sectors), Real(kSectorBytes));
-  Expr ports = Times(MinOf(blocks, Real(processors)), Times(gpu.l2_port, gpu.hertz));
+  Expr busy = Largest({RealQuotient(prior.instructions, gpu.issued_per_cycle),
+                       RealQuotient(prior.multiply_adds, gpu.fma_per_cycle),
+                       RealQuotient(prior.special, gpu.special_per_cycle),
+                       RealQuotient(prior.mma, gpu.mma_per_cycle)});
+  Expr l2_bytes = RealProduct(RealProduct(blocks, prior.sectors), Real(kSectorBytes));
+  Expr ports = RealProduct(MinOf(blocks, Real(processors)), RealProduct(gpu.l2_port, gpu.hertz));
 
   prior.rounds = Real(CeilDivide(launch.blocks, processors));
   prior.resident = Real(resident);
-  prior.issue = Over(Times(Times(prior.rounds, busy), SpillFactor(launch, gpu)), gpu.hertz);
-  prior.passes =
-      Over(Times(prior.rounds, Over(prior.block_passes, gpu.passes_per_cycle)), gpu.hertz);
-  prior.l2 = Over(l2_bytes, MinOf(gpu.l2_rate, ports));
+  prior.issue = RealQuotient(RealProduct(RealProduct(prior.rounds, busy), SpillFactor(launch, gpu)),
+                             gpu.hertz);
+  prior.passes = RealQuotient(
+      RealProduct(prior.rounds, RealQuotient(prior.block_passes, gpu.passes_per_cycle)), gpu.hertz);
+  prior.l2 = RealQuotient(l2_bytes, MinOf(gpu.l2_rate, ports));
   prior.memory =
-      Over(MemoryBytes(launch, l2_bytes, prior.resident, gpu, settings), gpu.memory_rate);
+      RealQuotient(MemoryBytes(launch, l2_bytes, prior.resident, gpu, settings), gpu.memory_rate);
   prior.waves = Real(CeilDivide(launch.blocks, processors * resident));
   // The first warp finds no code in the cache.
   prior.code = CodeOf(launch, gpu);
-  Expr fetched = Times(prior.code, gpu.fetch_cycles);
-  prior.latency = Over(Plus(Times(prior.waves, CyclesAlone(launch, gpu)), fetched), gpu.hertz);
-  prior.seconds = Plus(
+  Expr fetched = RealProduct(prior.code, gpu.fetch_cycles);
+  prior.latency =
+      RealQuotient(RealSum(RealProduct(prior.waves, CyclesAlone(launch, gpu)), fetched), gpu.hertz);
+  prior.seconds = RealSum(
       Overlapped({prior.issue, prior.passes, prior.l2, prior.memory, prior.latency}, gpu.overlap),
       gpu.launch_seconds);
-  prior.fma_share = Over(prior.multiply_adds, MaxOf(prior.instructions, Real(1)));
+  prior.fma_share = RealQuotient(prior.multiply_adds, MaxOf(prior.instructions, Real(1)));
   return prior;
 }
 
 Expr LnSecondsOf(std::span<const LaunchPrior> launches) {
   Expr seconds = Real(0);
-  for (const LaunchPrior& launch : launches) seconds = Plus(seconds, launch.seconds);
+  for (const LaunchPrior& launch : launches) seconds = RealSum(seconds, launch.seconds);
   return Ln(seconds);
 }
 

@@ -87,11 +87,11 @@ Expr CellsOfAll(const Block& block, const Access& access, const Buffer& buffer) 
   for (size_t d = 0; d < access.indices.size(); ++d) {
     std::optional<IndexBox> box = BoxOf(access.indices[d], iters, zeros, domains);
     Expr size = box ? Simplify(MinOf(box->size, buffer.shape[d])) : buffer.shape[d];
-    cells = Times(cells, Real(size));
+    cells = RealProduct(cells, Real(size));
   }
   // An index that is itself data may be any: each instance touches one cell.
   Expr instances = Real(1);
-  for (const Expr& domain : domains) instances = Times(instances, Real(domain));
+  for (const Expr& domain : domains) instances = RealProduct(instances, Real(domain));
   return MinOf(cells, instances);
 }
 
@@ -146,13 +146,13 @@ class LaunchCounter {
           std::ranges::any_of(fills_, [&](const Expr& fill) { return Equal(fill, times); });
       if (!known) {
         fills_.push_back(times);
-        launch_.steps = Plus(launch_.steps, times);
+        launch_.steps = RealSum(launch_.steps, times);
       }
       const Expr& versions = allocate->buffer.versions;
       if (versions) launch_.ahead = Real(versions) - Real(1);
     }
     const auto* loop = stmt.as<For>();
-    Expr inside = loop && IsInThread(*loop) ? Times(times, Real(loop->extent)) : times;
+    Expr inside = loop && IsInThread(*loop) ? RealProduct(times, Real(loop->extent)) : times;
     ForEachChild(stmt, [&](const Stmt& child) { FindSteps(child, inside); });
   }
 
@@ -201,12 +201,12 @@ class LaunchCounter {
   void CountOperations(const Site& site, WarpSite& work) const {
     OperationCounts ops = OperationsOf(site);
     Expr copies = CopiesOf(site);
-    work.multiply_adds = Times(copies, Real(ops.fma));
-    work.special = Times(copies, Real(ops.special + ops.divide + ops.root));
+    work.multiply_adds = RealProduct(copies, Real(ops.fma));
+    work.special = RealProduct(copies, Real(ops.special + ops.divide + ops.root));
     double each =
         ops.Arithmetic() + kOfDivision * (ops.divide + ops.root) + kOfSpecial * ops.special;
     double others = kOfLoop + kOfIndex * IndexDivisions(site);
-    work.instructions = Plus(Times(copies, Real(each)), Real(others));
+    work.instructions = RealSum(RealProduct(copies, Real(each)), Real(others));
     for (const Ref<For>& loop : site.loops) {
       if (loop->for_kind == ForKind::kThreadIdxX && Reduces(site, *loop)) {
         work.exchanges = ExchangesOf(site);
@@ -258,7 +258,7 @@ class LaunchCounter {
   void CountAccesses(const Site& site, WarpSite& work) {
     WarpParts warp = WarpPartsOf(site);
     bool fills = FillsShared(site), ahead = IsCopyAhead(site);
-    if (fills) work.instructions = Plus(work.instructions, Real(kOfCopy));
+    if (fills) work.instructions = RealSum(work.instructions, Real(kOfCopy));
     std::vector<Access> seen;
     for (const Access& read : ReadsOf(*site.block)) AddAccess(site, warp, read, fills, seen, work);
     for (const Access& write : WritesOf(*site.block)) {
@@ -281,11 +281,11 @@ class LaunchCounter {
     const Buffer& buffer = *FindBuffer(fn_, access.buffer);
     WarpMoves moved = WarpMovesOf(site, warp, access, buffer);
     Expr times = VthreadsThatUse(site, access);
-    work.instructions = Plus(work.instructions, Times(times, moved.instructions));
-    work.passes = Plus(work.passes, Times(times, moved.passes));
+    work.instructions = RealSum(work.instructions, RealProduct(times, moved.instructions));
+    work.passes = RealSum(work.passes, RealProduct(times, moved.passes));
     bool of_memory = buffer.scope == Scope::kGlobal || buffer.scope == Scope::kConstant;
     if (of_memory) {
-      work.sectors = Plus(work.sectors, Times(times, moved.sectors));
+      work.sectors = RealSum(work.sectors, RealProduct(times, moved.sectors));
       AddMemory(site, access, buffer);
     }
     ++launch_.accesses;
@@ -303,11 +303,11 @@ class LaunchCounter {
   // Counts each buffer once, by its first access.
   void AddMemory(const Site& site, const Access& access, const Buffer& buffer) {
     if (!touched_.insert(buffer.var).second) return;
-    Expr bytes = Times(CellsOfAll(*site.block, access, buffer),
-                       Real(static_cast<double>(buffer.dtype().bits()) / 8));
-    launch_.memory_bytes = Plus(launch_.memory_bytes, bytes);
+    Expr bytes = RealProduct(CellsOfAll(*site.block, access, buffer),
+                             Real(static_cast<double>(buffer.dtype().bits()) / 8));
+    launch_.memory_bytes = RealSum(launch_.memory_bytes, bytes);
     if (buffer.scope == Scope::kConstant) {
-      launch_.constant_bytes = Plus(launch_.constant_bytes, bytes);
+      launch_.constant_bytes = RealSum(launch_.constant_bytes, bytes);
     }
   }
 

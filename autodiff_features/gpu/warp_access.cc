@@ -204,16 +204,17 @@ Expr CellsOfInstruction(const Site& site, const std::vector<MemoryStep>& steps,
 // whose cells are s bytes apart begins in 128 / gcd(s, 128) places of the banks.
 Expr PassesOf(const std::vector<MemoryStep>& steps, const Expr& bytes_each, int64_t cell_bytes) {
   Expr cells = Real(1);
-  Expr most = Over(bytes_each, Real(2 * kBankBytes));
+  Expr most = RealQuotient(bytes_each, Real(2 * kBankBytes));
   for (const MemoryStep& step : steps) {
     if (!step.in_warp) continue;
-    cells = Times(cells, Real(step.extent));
-    Expr apart = Times(Real(static_cast<double>(cell_bytes)),
-                       PowerOfTwoIn(step.stride, kPassBytes / cell_bytes));
-    Expr bytes = Times(Real(step.extent), MaxOf(apart, bytes_each));
-    most = MaxOf(most, Over(bytes, Real(kPassBytes)));
+    cells = RealProduct(cells, Real(step.extent));
+    Expr apart = RealProduct(Real(static_cast<double>(cell_bytes)),
+                             PowerOfTwoIn(step.stride, kPassBytes / cell_bytes));
+    Expr bytes = RealProduct(Real(step.extent), MaxOf(apart, bytes_each));
+    most = MaxOf(most, RealQuotient(bytes, Real(kPassBytes)));
   }
-  return MaxOf(MaxOf(Over(Times(cells, bytes_each), Real(kPassBytes)), most), Real(1));
+  return MaxOf(MaxOf(RealQuotient(RealProduct(cells, bytes_each), Real(kPassBytes)), most),
+               Real(1));
 }
 
 Expr ExtentsOfWarp(const WarpParts& warp) {
@@ -292,24 +293,25 @@ WarpMoves WarpMovesOf(const Site& site, const WarpParts& warp, const Access& acc
   WarpMoves result;
   std::optional<std::vector<MemoryStep>> steps = StepsOf(site, warp, access, buffer);
   Expr cells_each = steps ? CellsOfInstruction(site, *steps, buffer) : Real(1);
-  result.instructions = MaxOf(Over(moved.cells, cells_each), Real(1));
-  result.bytes_each = Times(cells_each, Real(cell_bytes));
+  result.instructions = MaxOf(RealQuotient(moved.cells, cells_each), Real(1));
+  result.bytes_each = RealProduct(cells_each, Real(cell_bytes));
   result.exact = moved.exact || buffer.scope == Scope::kShared;
   result.sectors = Real(0);
   if (buffer.scope == Scope::kShared) {
     result.exact = result.exact && steps;
     int64_t cell = std::max<int64_t>(buffer.dtype().bits() / 8, 1);
-    Expr apart = Over(Times(result.bytes_each, ExtentsOfWarp(warp)), Real(kPassBytes));
+    Expr apart =
+        RealQuotient(RealProduct(result.bytes_each, ExtentsOfWarp(warp)), Real(kPassBytes));
     Expr each = steps ? PassesOf(*steps, result.bytes_each, cell) : MaxOf(apart, Real(1));
-    result.passes = Times(result.instructions, each);
+    result.passes = RealProduct(result.instructions, each);
     return result;
   }
   std::optional<Box> box = WarpBoxOf(site, warp, access);
   std::optional<Expr> sectors = box ? LinesOfBox(*box, buffer, kSectorBytes) : std::nullopt;
   result.exact = result.exact && sectors;
   // A cell for each thread and copy, each in a sector of its own.
-  result.sectors = sectors ? *sectors : Times(moved.cells, ExtentsOfWarp(warp));
-  result.passes = MaxOf(result.instructions, Over(result.sectors, Real(kSectorsOfPass)));
+  result.sectors = sectors ? *sectors : RealProduct(moved.cells, ExtentsOfWarp(warp));
+  result.passes = MaxOf(result.instructions, RealQuotient(result.sectors, Real(kSectorsOfPass)));
   return result;
 }
 

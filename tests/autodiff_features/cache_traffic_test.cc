@@ -68,7 +68,7 @@ void CheckAccess(const SiteWork& site, const TracedAccess& access, const SearchS
   std::vector<Expr> lines;
   for (double bytes : CacheSizes()) lines.push_back(LinesInto(site, access, bytes));
   auto sizes = static_cast<ptrdiff_t>(lines.size());
-  lines.push_back(Times(access.lines.back(), site.counts.bodies));
+  lines.push_back(RealProduct(access.lines.back(), site.counts.bodies));
   lines.push_back(access.lines.front());
   std::vector<Var> vars;
   for (const FreeSize& size : space.sizes()) vars.push_back(size.var);

@@ -138,7 +138,7 @@ class SecondsOfWork {
     CpuConstants cpu = VariableConstants(vars);
     Expr work = Real(0);
     for (const NestPrior& prior : PriorsOf(sampled, target, cpu, settings)) {
-      work = Plus(work, prior.seconds - prior.overhead);
+      work = RealSum(work, prior.seconds - prior.overhead);
     }
     std::vector<Expr> formulas = {work};
     return BatchEvaluator::Compile(formulas, vars).value();
