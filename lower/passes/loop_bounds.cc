@@ -20,7 +20,7 @@ End Other(End end) {
   return end == End::kLeast ? End::kMost : End::kLeast;
 }
 
-// Bounds expressions over loop variables by expressions over Shape variables alone.
+// Bounds expressions over loop variables by expressions over Shape variables.
 class SymbolicBounds {
  public:
   SymbolicBounds(const Substitution& extents, const Bounds& bounds)
