@@ -19,6 +19,7 @@
 #include "schedule/sketches/flash_attention.h"
 #include "schedule/sketches/gpu/mma_product.h"
 #include "schedule/sketches/schedule_choice.h"
+#include "schedule/space/free_schedule.h"
 #include "schedule/space/runnable_schedule.h"
 #include "support/stop.h"
 #include "support/threads.h"
@@ -74,7 +75,7 @@ const Variant* VariantOnTensorCores(const Task& task, const Target& target) {
   int64_t most = 0;
   for (const Variant& variant : task.variants) {
     if (variant.row && variant.row->name == "merged_axes") continue;  // no device has timed it yet
-    int64_t results = ResultsOnTensorCores(variant.fn, target);
+    int64_t results = ResultsOnTensorCores(TwinOf(variant.fn), target);
     if (results > most) best = &variant;
     most = std::max(most, results);
   }
@@ -85,7 +86,7 @@ const Variant* VariantOnTensorCores(const Task& task, const Target& target) {
 const Variant& ChosenVariant(const Task& task, const Target& target) {
   if (const Variant* variant = VariantOnTensorCores(task, target)) return *variant;
   for (const Variant& variant : task.variants) {
-    if (HasFlashAttention(variant.fn, target)) return variant;
+    if (HasFlashAttention(TwinOf(variant.fn), target)) return variant;
   }
   for (const VariantRow& row : VariantRows()) {
     const Variant* variant = FindVariant(task, row.name);
@@ -188,7 +189,7 @@ Status ScheduleKernel(KernelStages& kernel, const CompileOptions& options) {
   pipeline.verify = options.verify;
   pipeline.stop = options.stop;
   TCC_ASSIGN_OR_RETURN(Function scheduled,
-                       ReplayFor(options.target, kernel.tensor, kernel.schedule));
+                       ReplayFree(kernel.tensor, kernel.schedule, options.target));
   TCC_ASSIGN_OR_RETURN(LoweredKernel lowered, LowerKernel(scheduled, pipeline));
   kernel.scheduled = std::move(lowered.scheduled);
   kernel.lowered = std::move(lowered.lowered);
@@ -199,14 +200,31 @@ Status ScheduleKernel(KernelStages& kernel, const CompileOptions& options) {
 
 // Checks the steps of a schedule that is not applied, by the limits of the target all the same.
 Status ExpectLegal(const KernelStages& kernel, const CompileOptions& options) {
-  TCC_ASSIGN_OR_RETURN(Decisions decisions,
-                       DecideOpenSizes(kernel.tensor, kernel.schedule, options.target));
-  return Replay(kernel.tensor, kernel.schedule.trace, decisions).status();
+  Schedule decided = kernel.schedule;
+  TCC_ASSIGN_OR_RETURN(decided.decisions,
+                       DecideOpenSizes(TwinOf(kernel.tensor), kernel.schedule, options.target));
+  return Replay(kernel.tensor, FreeSchedule(kernel.tensor, decided).trace, decided.decisions)
+      .status();
 }
 
 std::span<const SketchRule> RulesOf(const CompileOptions& options) {
   if (!options.sketch_rules.empty()) return options.sketch_rules;
   return SketchRules(options.target);
+}
+
+// Returns the choices from 1 on. With free sizes, what a rule makes may not fit, while the rules
+// after it would make more of the kernel than the last one does. The very last one on a CPU has no
+// steps, and always fits: the last rule's steps may ask that a size is not 0.
+std::vector<Sketch> LaterChoices(const Function& tensor, const Target& target,
+                                 std::span<const SketchRule> rules) {
+  const Function twin = TwinOf(tensor);
+  std::vector<Sketch> choices = OtherSchedules(twin, target, rules);
+  if (!HasFreeShapes(tensor)) return choices;
+  for (size_t first = 1; first < rules.size(); ++first) {
+    choices.insert(choices.end() - 1, FirstSketch(twin, target, rules.subspan(first)));
+  }
+  if (target.kind == TargetKind::kCpu) choices.emplace_back().name = "serial";
+  return choices;
 }
 
 // Sets the kernel's schedule to its choice. Returns false if there is no such choice. A search
@@ -216,9 +234,9 @@ bool TakeChoice(KernelStages& kernel, const CompileOptions& options) {
   Sketch sketch;
   if (kernel.choice == 0) {
     // Avoids making the other sketches.
-    sketch = FirstSketch(kernel.tensor, options.target, rules);
+    sketch = FirstSketch(TwinOf(kernel.tensor), options.target, rules);
   } else {
-    std::vector<Sketch> others = OtherSchedules(kernel.tensor, options.target, rules);
+    std::vector<Sketch> others = LaterChoices(kernel.tensor, options.target, rules);
     if (kernel.choice > others.size()) return false;
     sketch = std::move(others[kernel.choice - 1]);
   }
@@ -228,13 +246,14 @@ bool TakeChoice(KernelStages& kernel, const CompileOptions& options) {
   return true;
 }
 
-// Schedules the kernel by its choice or the first later one that the target allows. Error: the
-// first failure; there is no such choice.
+// Schedules the kernel by its choice or the first later one that the target and the kernel's free
+// sizes allow. Error: the first failure; there is no such choice.
 Status ScheduleByChoice(KernelStages& kernel, const CompileOptions& options) {
   std::optional<Status> first;
   for (; TakeChoice(kernel, options); ++kernel.choice) {
     Status status = ScheduleKernel(kernel, options);
     if (status.ok() || absl::IsCancelled(status)) return status;
+    if (kernel.choice == 0 && HasFreeShapes(kernel.tensor)) kernel.misfit = Message(status);
     if (!first) first = status;
   }
   return first.value_or(InvalidInput("there is no other schedule"));
@@ -249,8 +268,10 @@ void TakeDefaultVariant(KernelStages& kernel) {
 // Returns false where no start is expected to be faster than choice 0.
 StatusOr<bool> TryExpected(KernelStages& kernel, const CompileOptions& options) {
   if (!TakesFasterStarts(options.target)) return false;
-  std::vector<Sketch> sketches = AllSketches(kernel, options.target, RulesOf(options));
-  const size_t taken = FasterStart(kernel, sketches, options.target);
+  KernelWork twins = kernel;
+  for (Function& variant : twins.variants) variant = TwinOf(variant);
+  std::vector<Sketch> sketches = AllSketches(twins, options.target, RulesOf(options));
+  const size_t taken = FasterStart(twins, sketches, options.target);
   if (taken == 0) return false;
   Sketch& sketch = sketches[taken];
   kernel.tensor = kernel.variants[sketch.variant];
@@ -270,7 +291,7 @@ StatusOr<bool> TryExpected(KernelStages& kernel, const CompileOptions& options) 
 Status ScheduleAsTuned(KernelStages& kernel, const TunedSchedule& tuned,
                        const CompileOptions& options) {
   auto variant = std::ranges::find(kernel.variants, tuned.variant_key,
-                                   [](const Function& fn) { return FunctionKey(fn); });
+                                   [](const Function& fn) { return FunctionKey(TwinOf(fn)); });
   if (variant == kernel.variants.end())
     return InvalidInput("it is for a variant that is not there");
   kernel.tensor = WithCanonicalNames(*variant);
@@ -285,7 +306,7 @@ Status ScheduleAsTuned(KernelStages& kernel, const TunedSchedule& tuned,
 // Returns false where the kernel's workload was not tuned, or the tuned schedule no longer applies.
 StatusOr<bool> TryTuned(KernelStages& kernel, const CompileOptions& options) {
   if (options.tuned.empty()) return false;
-  auto tuned = options.tuned.find(FunctionKey(kernel.variants[0]));
+  auto tuned = options.tuned.find(FunctionKey(TwinOf(kernel.variants[0])));
   if (tuned == options.tuned.end()) return false;
   Status status = ScheduleAsTuned(kernel, tuned->second, options);
   if (absl::IsCancelled(status)) return status;
@@ -298,6 +319,18 @@ StatusOr<bool> TryTuned(KernelStages& kernel, const CompileOptions& options) {
   }
   TakeDefaultVariant(kernel);
   return false;
+}
+
+// Warns of kernels that do not have the schedule of their usual sizes.
+void WarnOfMisfits(const KernelSet& set, const CompileOptions& options) {
+  if (!options.warn) return;
+  for (const KernelStages& kernel : set.kernels) {
+    if (kernel.misfit.empty()) continue;
+    options.warn(
+        fmt::format("kernel '{}': the schedule of its usual sizes does not fit all others "
+                    "({}); it gets a plainer one",
+                    kernel.symbol, kernel.misfit));
+  }
 }
 
 }  // namespace
@@ -321,7 +354,7 @@ Status FinishKernel(KernelStages& kernel, const CompileOptions& options) {
   TCC_RETURN_IF_ERROR(StopIfRequested(options.stop));
   if (is_given) {
     TCC_ASSIGN_OR_RETURN(kernel.schedule.decisions,
-                         DecideOpenSizes(kernel.tensor, kernel.schedule, options.target));
+                         DecideOpenSizes(TwinOf(kernel.tensor), kernel.schedule, options.target));
     return ScheduleKernel(kernel, options);
   }
   TCC_ASSIGN_OR_RETURN(bool tuned, TryTuned(kernel, options));
@@ -347,7 +380,7 @@ Workload WorkloadOf(const KernelStages& kernel) {
   static_cast<KernelWork&>(workload) = kernel;
   workload.name = kernel.symbol;
   for (Function& variant : workload.variants) {
-    variant = WithCanonicalNames(variant);
+    variant = WithCanonicalNames(TwinOf(variant));
     variant.name = "kernel";
     workload.variant_keys.push_back(FunctionKey(variant));
   }
@@ -388,6 +421,7 @@ StatusOr<KernelSet> MakeKernels(std::span<const FusedGraph> graphs, const Compil
     return status;
   };
   TCC_RETURN_IF_ERROR(ForEachIndex(set.kernels.size(), options.threads, finish));
+  WarnOfMisfits(set, options);
   return set;
 }
 

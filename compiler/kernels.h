@@ -21,7 +21,8 @@ struct KernelStages : KernelWork {
   Function tensor;                 // the variant that is scheduled
   Schedule schedule;
   std::string sketch;     // the rules that made the schedule, Sketch::name; "" if given
-  size_t choice = 0;      // 0: the first sketch; else an index into OtherSchedules, from 1
+  size_t choice = 0;      // 0: the first sketch; else OtherSchedules and more, from 1
+  std::string misfit;     // why choice 0 does not fit all values of free sizes; "" if it does
   bool tuned = false;     // the schedule is one of CompileOptions::tuned
   bool expected = false;  // it is FasterStart's
   Function scheduled;
@@ -56,7 +57,7 @@ struct KernelSet {
 StatusOr<KernelSet> CollectKernels(std::span<const FusedGraph> graphs,
                                    const CompileOptions& options);
 
-// Returns the kernel as a workload to tune.
+// Returns the kernel, at its usual sizes, as a workload to tune.
 Workload WorkloadOf(const KernelStages& kernel);
 
 // Builds the tasks of the graphs, gives each distinct one its schedule and lowers it (except for
@@ -69,9 +70,10 @@ StatusOr<KernelSet> MakeKernels(std::span<const FusedGraph> graphs, const Compil
 StatusOr<KernelSet> KernelsOf(std::vector<Graph> graphs, const CompileOptions& options);
 StatusOr<KernelSet> KernelsOf(Graph graph, const CompileOptions& options);
 
-// Schedules and lowers one kernel: one of its variants by the schedule that `options` have for it,
-// else by the tuned one of its workload if it fits, else by the start that is expected to be faster
-// than choice 0, else by the first one from `choice` on that the target allows.
+// Schedules and lowers one kernel, with free sizes as its twin (schedule/space/free_schedule.h):
+// one of its variants by the schedule that `options` have for it, else by the tuned one of its
+// workload if it fits, else by the start that is expected to be faster than choice 0, else by the
+// first one from `choice` on that the target and all sizes allow.
 Status FinishKernel(KernelStages& kernel, const CompileOptions& options);
 
 // Does the same with the next choice, or with choice 0 after a tuned or an expected schedule.
