@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kMaxSeconds = 365.0 * 24 * 3600;  // a year
 
-// Takes a whole number from the front of the text; nullopt where there is none.
+// Takes a whole number from the front of the text, if one stands there.
 std::optional<int64_t> TakeSize(absl::string_view& text) {
   int64_t size = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);

@@ -65,7 +65,7 @@ TEST_CASE("a range is that of the option, and what it leaves out is chosen",
   CHECK(with({1, 32, 4}, {16, 512}, {{}, 64}) == "N=1..32:4 S=16..512:128 past=0..64:8");
   CHECK(with({{}, 4}, {256}, {1}) == "N=1..4:4 S=256..16777216:256 past=1..16777216:8");
   CHECK(with({{}, {}, 16}, {0, 1}) == "N=1..16777216:16 S=0..1:1 past=0..16777216:8");
-  // A single extent is no range.
+  // A range of one extent binds.
   CHECK(with({3, 3}, {{}, 1}) == "past=0..16777216:8");
 }
 
