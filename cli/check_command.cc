@@ -1,6 +1,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 
 #include "cli/command.h"
@@ -11,6 +12,7 @@
 #include "cli/numeric_option.h"
 #include "cli/progress.h"
 #include "cli/threads_option.h"
+#include "compiler/check/check_sizes.h"
 #include "compiler/check/random_inputs.h"
 #include "compiler/check/rounding_allowance.h"
 #include "compiler/devices/emulated_device.h"
@@ -83,37 +85,57 @@ Status CheckInputs(const Metadata& metadata, const Graph& graph) {
                       fmt::join(compiled, ", "), fmt::join(model, ", "));
 }
 
-// Returns the listed sizes of an artefact that agree with `dims`, which --dim gives.
-StatusOr<std::vector<std::vector<int64_t>>> SizesWith(const Metadata& metadata,
-                                                      const DimSizes& dims) {
-  DimSizes own;
-  for (const ShapeVariable& variable : metadata.shape_variables) {
-    if (auto given = dims.find(variable.name); given != dims.end()) own.insert(*given);
+// Leaves out the drawn sizes that the model itself does not take, say odd widths of an image whose
+// halves have to fit. Error: it takes none.
+Status LeaveOutRefused(Subject& subject, Progress& progress) {
+  for (size_t i = 0; i < subject.sizes.size();) {
+    Graph graph = subject.model.graphs[i];
+    Status taken = InferShapes(graph);
+    if (taken.ok()) {
+      ++i;
+      continue;
+    }
+    const std::string at = "at " + SizeText(subject.artefact.metadata, subject.sizes[i]);
+    if (subject.sizes.size() == 1) return Annotate(taken, at);
+    progress.Tell(fmt::format("{}: left out, the model does not take it: {}", at, Message(taken)));
+    subject.sizes.erase(subject.sizes.begin() + static_cast<ptrdiff_t>(i));
+    subject.model.graphs.erase(subject.model.graphs.begin() + static_cast<ptrdiff_t>(i));
   }
-  TCC_RETURN_IF_ERROR(SizeWith(metadata, own).status());
-  std::vector<std::vector<int64_t>> sizes = metadata.sizes;
-  for (size_t d = 0; d < metadata.shape_variables.size(); ++d) {
-    auto given = own.find(metadata.shape_variables[d].name);
-    if (given == own.end()) continue;
-    std::erase_if(sizes, [&](const auto& size) { return size[d] != given->second; });
-  }
-  return sizes;
+  return OkStatus();
 }
 
-// Returns the sizes as --at gives them, without the dimensions that --dim gives.
-std::vector<DimSizes> ToImport(const Metadata& metadata,
-                               const std::vector<std::vector<int64_t>>& sizes,
-                               const DimSizes& dims) {
-  std::vector<DimSizes> at;
-  for (const std::vector<int64_t>& size : sizes) {
-    DimSizes& left = at.emplace_back();
-    for (size_t d = 0; d < size.size(); ++d) {
-      const std::string& name = metadata.shape_variables[d].name;
-      if (!dims.contains(name)) left.emplace(name, size[d]);
+// Imports the model at the sizes that its artefact is checked at: that of given inputs, else
+// SizesToCheck and what --at lists, which has kernels of its own.
+Status ImportAtCheckedSizes(const CheckCommand& command,
+                            std::function<void(const std::string&)> warn, Subject& subject,
+                            Progress& progress) {
+  const Metadata& metadata = subject.artefact.metadata;
+  TCC_ASSIGN_OR_RETURN(ImportOptions options, ToImportOptions(command.model));
+  options.warn = std::move(warn);
+  const bool is_free = !metadata.shape_variables.empty() && metadata.sizes.empty();
+  if (is_free) options.ranges.clear();
+  TCC_ASSIGN_OR_RETURN(subject.sizes, SizesToCheck(metadata, options.dims));
+  TCC_ASSIGN_OR_RETURN(std::vector<DimSizes> own_kernels, ParseSizes(command.sizes));
+  for (const DimSizes& listed : own_kernels) {
+    TCC_ASSIGN_OR_RETURN(std::vector<int64_t> size, SizeWith(metadata, listed));
+    if (std::ranges::find(subject.sizes, size) == subject.sizes.end()) {
+      subject.sizes.push_back(std::move(size));
     }
   }
-  std::erase_if(at, [](const DimSizes& left) { return left.empty(); });
-  return at;
+  if (is_free && IsFed(command.feed)) {
+    TCC_ASSIGN_OR_RETURN(std::vector<Tensor> inputs, FeedOf(command.feed, metadata));
+    TCC_ASSIGN_OR_RETURN(std::vector<int64_t> size, BindInputs(metadata, inputs));
+    if (!Agrees(metadata, size, options.dims)) {
+      return UsageError("--dim: the inputs have {}", SizeText(metadata, size));
+    }
+    subject.sizes = {size};
+  }
+  std::vector<DimSizes> at = ToListed(metadata, subject.sizes, options.dims);
+  auto import_model = [&](const ImportOptions& sized) {
+    return ImportOnnx(command.model.path, sized);
+  };
+  TCC_ASSIGN_OR_RETURN(subject.model, ImportAtSizes(import_model, std::move(options), at));
+  return is_free && subject.sizes.size() > 1 ? LeaveOutRefused(subject, progress) : OkStatus();
 }
 
 StatusOr<Subject> ReadSubject(const CheckCommand& command, Execution execution,
@@ -126,16 +148,10 @@ StatusOr<Subject> ReadSubject(const CheckCommand& command, Execution execution,
   TCC_ASSIGN_OR_RETURN(subject.artefact, ReadArtefact(command.artefact));
   TCC_ASSIGN_OR_RETURN(Target target, FindTarget(subject.artefact.target));
   TCC_ASSIGN_OR_RETURN(subject.load, LoadOptionsFor(target, execution));
-  const Metadata& metadata = subject.artefact.metadata;
-  std::vector<DimSizes> at;
-  if (!metadata.sizes.empty()) {
-    TCC_ASSIGN_OR_RETURN(DimSizes dims, ParseDims(command.model.dims));
-    TCC_ASSIGN_OR_RETURN(subject.sizes, SizesWith(metadata, dims));
-    at = ToImport(metadata, subject.sizes, dims);
-  }
   auto warn = [&](const std::string& message) { progress.Warn(message); };
-  TCC_ASSIGN_OR_RETURN(subject.model, ImportModelAt(command.model, at, warn));
-  TCC_RETURN_IF_ERROR(Annotate(CheckInputs(metadata, subject.model.graphs[0]), command.artefact));
+  TCC_RETURN_IF_ERROR(ImportAtCheckedSizes(command, warn, subject, progress));
+  TCC_RETURN_IF_ERROR(
+      Annotate(CheckInputs(subject.artefact.metadata, subject.model.graphs[0]), command.artefact));
   return subject;
 }
 
@@ -151,7 +167,10 @@ StatusOr<Subject> CompileSubject(const CheckCommand& command, Execution executio
   TCC_ASSIGN_OR_RETURN(
       subject.artefact,
       CompileNow(subject.model, command.compile, ThreadCount(command.threads), gpu_code, progress));
-  subject.sizes = subject.artefact.metadata.sizes;
+  const Metadata& metadata = subject.artefact.metadata;
+  subject.sizes = metadata.sizes;
+  if (metadata.shape_variables.empty() || !metadata.sizes.empty()) return subject;
+  TCC_RETURN_IF_ERROR(ImportAtCheckedSizes(command, {}, subject, progress));
   return subject;
 }
 
@@ -173,7 +192,7 @@ StatusOr<std::vector<CheckedRun>> RunsOf(const CheckCommand& command, const Meta
     runs.push_back({std::move(graphs[0]), std::move(inputs), ""});
     return runs;
   }
-  if (!feed.inputs.empty() || !feed.golden.empty()) {
+  if (IsFed(feed)) {
     TCC_ASSIGN_OR_RETURN(std::vector<Tensor> inputs, FeedOf(feed, metadata));
     TCC_ASSIGN_OR_RETURN(std::vector<int64_t> size, BindInputs(metadata, inputs));
     auto found = std::ranges::find(sizes, size);

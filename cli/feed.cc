@@ -55,6 +55,10 @@ Status ReadInput(const std::string& text, const Metadata& metadata, NamedTensors
 
 }  // namespace
 
+bool IsFed(const FeedOptions& options) {
+  return !options.inputs.empty() || !options.golden.empty();
+}
+
 void AddInputOptions(CommandLine& line, FeedOptions& options) {
   CommandOption input =
       line.AddOption("--input", options.inputs, "A tensor to feed, or an archive of them by name")
@@ -82,8 +86,7 @@ void AddFeedOptions(CommandLine& line, FeedOptions& options) {
 }
 
 Status TakeSizes(ModelOptions& model, const Metadata& metadata, FeedOptions& feed) {
-  const bool given = !feed.inputs.empty() || !feed.golden.empty();
-  if (!metadata.shape_variables.empty() && !given) feed.dims.swap(model.dims);
+  if (!metadata.shape_variables.empty() && !IsFed(feed)) feed.dims.swap(model.dims);
   return ExpectNone(model);
 }
 

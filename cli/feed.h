@@ -20,6 +20,9 @@ struct FeedOptions {
   std::vector<std::string> dims;  // N=4: the sizes of random inputs
 };
 
+// Returns whether there are inputs, so that none are drawn.
+bool IsFed(const FeedOptions& options);
+
 // Adds --input and --random.
 void AddInputOptions(CommandLine& line, FeedOptions& options);
 // Adds these and --golden, --rtol, --atol.

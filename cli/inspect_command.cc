@@ -12,6 +12,7 @@
 #include "cli/print_json.h"
 #include "cli/readable_units.h"
 #include "cli/text_table.h"
+#include "compiler/check/random_inputs.h"
 #include "compiler/compile_graph.h"
 #include "compiler/kernels.h"
 #include "compiler/notes.h"
@@ -41,6 +42,30 @@ Json TensorRows(const std::vector<TensorInfo>& infos, const Metadata& metadata) 
   Json rows = Json::array();
   for (const TensorInfo& info : infos) {
     rows.push_back({{"name", info.name}, {"type", TypeText(info, metadata)}});
+  }
+  return rows;
+}
+
+Json DimensionRow(const std::string& name, int64_t low, int64_t high, int64_t usual) {
+  return {{"name", name}, {"low", low}, {"high", high}, {"usual", usual}};
+}
+
+// Returns a row for each free dimension of a model.
+Json DimensionRows(const Graph& graph) {
+  Json rows = Json::array();
+  for (const Var& var : graph.shape_vars) {
+    rows.push_back(DimensionRow(var->name, var->low, var->high, var->usual));
+  }
+  return rows;
+}
+
+// Returns a row for each free dimension of an artefact.
+StatusOr<Json> DimensionRows(const Metadata& metadata) {
+  TCC_ASSIGN_OR_RETURN(std::vector<int64_t> usual, SizeWith(metadata, {}));
+  Json rows = Json::array();
+  for (size_t i = 0; i < usual.size(); ++i) {
+    const ShapeVariable& variable = metadata.shape_variables[i];
+    rows.push_back(DimensionRow(variable.name, variable.low, variable.high, usual[i]));
   }
   return rows;
 }
@@ -98,8 +123,11 @@ StatusOr<Json> ArtefactSummary(const Artefact& artefact) {
   if (std::optional<int64_t> arena = artefact.plan.arena_bytes.AsConstant()) {
     summary["arena_bytes"] = *arena;
   }
-  if (metadata.sizes.empty()) return summary;
-  TCC_ASSIGN_OR_RETURN(summary["sizes"], SizeRows(artefact));
+  if (!metadata.sizes.empty()) {
+    TCC_ASSIGN_OR_RETURN(summary["sizes"], SizeRows(artefact));
+  } else if (!metadata.shape_variables.empty()) {
+    TCC_ASSIGN_OR_RETURN(summary["dimensions"], DimensionRows(metadata));
+  }
   return summary;
 }
 
@@ -170,6 +198,7 @@ StatusOr<Inspection> InspectModel(const ModelOptions& options) {
   const Graph& known = is_inferred ? inferred : graph;
   summary["inputs"] = ValueRows(known, known.inputs, is_inferred);
   summary["outputs"] = ValueRows(known, known.outputs, is_inferred);
+  if (!known.shape_vars.empty()) summary["dimensions"] = DimensionRows(known);
   summary["properties"] = graph.properties;
   bool is_bound = ExpectBoundInputs(graph).ok();
   StatusOr<Json> compiled =
@@ -286,7 +315,8 @@ void PrintInspection(const Json& summary) {
   for (const auto& [key, value] : summary.items()) {
     if (!IsList(value)) continue;
     fmt::print("{}\n", TitleOf(key));
-    key == "kernels" ? PrintKernels(value) : PrintRows(value, key == "sizes");
+    key == "kernels" ? PrintKernels(value)
+                     : PrintRows(value, key == "sizes" || key == "dimensions");
   }
 }
 

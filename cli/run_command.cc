@@ -154,10 +154,6 @@ Status WriteOutput(const OutputFile& file, const std::vector<Tensor>& outputs,
   return WriteNpz(named, file.path);
 }
 
-bool IsFed(const FeedOptions& feed) {
-  return !feed.inputs.empty() || !feed.golden.empty();
-}
-
 // Reports random inputs that nobody asked for, so that their results are not taken for a model's
 // answer.
 void TellUnasked(const RunCommand& command, const Metadata& metadata) {

@@ -189,6 +189,7 @@ Status RunBench(BenchCommand& command) {
   TCC_ASSIGN_OR_RETURN(std::vector<double> percentiles, ParsePercentiles(command.percentiles));
   TCC_ASSIGN_OR_RETURN(std::vector<Stream> streams, MakeStreams(command));
   BenchReport report(streams[0].executor.module());
+  TCC_ASSIGN_OR_RETURN(report.size, BindInputs(report.module.metadata(), streams[0].inputs));
   report.threads = report.module.pool()->threads();
   WarnOfUnevenShares(command, report.module);
   report.load = command.load;

@@ -171,6 +171,9 @@ void PrintText(const BenchReport& report, bool with_kernels) {
   fmt::print("{} runs, {} threads: min {}, median {}, p90 {}, p99 {}\n", latencies.size(),
              AllThreads(report), ms(latencies.front()), ms(Median(latencies)),
              ms(Percentile(latencies, 90)), ms(Percentile(latencies, 99)));
+  if (!report.size.empty()) {
+    fmt::print("inputs of {}\n", SizeText(report.module.metadata(), report.size));
+  }
   PrintPercentiles(report);
   PrintThroughput(report);
   if (with_kernels) PrintProfile(report);
@@ -198,6 +201,7 @@ void PrintJson(const BenchReport& report, bool with_peaks) {
                  {"warm_up_ms", report.load.warm_up_ms},
                  {"environment", EnvironmentJson(report)},
                  {"kernels", KernelsJson(report)}};
+  if (!report.size.empty()) result["size"] = SizeText(artefact.metadata, report.size);
   if (report.load.rate > 0) result["rate_per_s"] = report.load.rate;
   if (with_peaks) {
     result["kernel_timer"] = profile.timer;

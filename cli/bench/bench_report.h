@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,7 +16,8 @@ struct BenchReport {
   explicit BenchReport(Module of) : module(std::move(of)) {}
 
   Module module;
-  int threads = 1;  // of each stream
+  std::vector<int64_t> size;  // of the inputs, by shape variable
+  int threads = 1;            // of each stream
   BenchLoad load;
   std::vector<double> percentiles;
   LoadResult measured;

@@ -84,6 +84,8 @@ class Json(CommandTest):
         free = self.checked("inspect", "inspect",
                             model_file(self.folder / "free.onnx", "Relu", ["N", 2]))
         self.assertIn("--dim N=SIZE", free["not_compiled"])
+        self.assertEqual(free["dimensions"],
+                         [{"name": "N", "low": 1, "high": 2**24, "usual": 8}])
         strange = self.checked("inspect", "inspect",
                                model_file(self.folder / "strange.onnx", "ImageDecoder", [2]),
                                expect=3)
@@ -109,6 +111,12 @@ class Json(CommandTest):
         self.checked("diff", "diff", artefact, artefact, "--time")
         self.checked("diff", "diff", artefact, plain)
         self.checked("layers", "check", model, "--layers")
+        listed = self.folder / "listed.tcc"
+        self.call("compile", model_file(self.folder / "free.onnx", "Relu", ["N", 2]), "-o", listed,
+                  "--at", "N=1", "--at", "N=4")
+        self.checked("inspect", "inspect", listed)
+        self.assertEqual(self.checked("bench", "bench", listed, *runs, "--dim", "N=4")["size"],
+                         "N=4")
 
     def test_databases_and_cost_models(self):
         database, records = self.folder / "t.db", self.folder / "t.jsonl"

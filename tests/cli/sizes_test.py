@@ -131,7 +131,8 @@ class Sizes(CommandTest):
         self.call("run", self.artefact, "--dim", "S=4", expect=2)
         self.assertIn("not compiled for S=4; its sizes are S=3; S=6", self.error)
         self.call("run", self.artefact, "--dim", "K=4", expect=2)
-        self.call("bench", self.artefact, "--dim", "S=6", "--iterations", 1, "--profile")
+        text = self.call("bench", self.artefact, "--dim", "S=6", "--iterations", 1, "--profile")
+        self.assertIn("\ninputs of S=6\n", text)
         self.call("bench", self.artefact, "--shape", "x=2x6x8", expect=2)
         self.call("diff", self.artefact, self.artefact)
         summary = json.loads(self.call("inspect", self.artefact, "--json"))
@@ -158,6 +159,10 @@ class Sizes(CommandTest):
             self.assertIn(message, self.error)
         self.compile(options=["--shape", "x=2x?x?", "--dim", "S=3..3"])
         self.agrees({"x": self.floats(2, 3, 8)})
+        text = self.call("inspect", self.model, "--dim", "S=16..512:64")
+        self.assertRegex(text, r"name +low +high +usual\n +B +1 +16777216 +8\n"
+                               r" +S +16 +512 +64\n")
+        self.assertNotIn("warning", self.error)
         # A run compiles for the sizes of its inputs, which have to be within the range.
         x = self.folder / "x.npy"
         np.save(x, self.floats(2, 3, 8))
