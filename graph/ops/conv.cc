@@ -5,7 +5,7 @@ namespace tcc {
 namespace {
 
 // Weights [M, C/g, k...], or [k..., C/g, M] of a channels-last node.
-StatusOr<ConvolutionShapes> ShapesOf(const NodeLowering& node) {
+StatusOr<ConvolutionShapes> ShapesOf(NodeLowering& node) {
   TCC_ASSIGN_OR_RETURN(ConvolutionOperands operands, ConvolutionOperandsOf(node));
   int64_t group = operands.group;
   int64_t out_channels = operands.first_channels;

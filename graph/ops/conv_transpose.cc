@@ -57,7 +57,7 @@ StatusOr<std::vector<WindowDim>> TransposedDims(const NodeLowering& node,
 }
 
 // Returns the shapes. Weights are [C, M/g, k...], or [k..., C, M/g] of a channels-last node.
-StatusOr<ConvolutionShapes> ShapesOf(const NodeLowering& node) {
+StatusOr<ConvolutionShapes> ShapesOf(NodeLowering& node) {
   TCC_ASSIGN_OR_RETURN(ConvolutionOperands operands, ConvolutionOperandsOf(node));
   if (operands.first_channels != operands.in_channels) {
     return node.Error("weight has {} input channels; expected {} (input {})",

@@ -4,7 +4,21 @@
 
 namespace tcc {
 
-StatusOr<ConvolutionOperands> ConvolutionOperandsOf(const NodeLowering& node) {
+namespace {
+
+// Returns the number of input channels; a free one is taken to be what the weight says.
+StatusOr<int64_t> InputChannels(NodeLowering& node, const std::vector<int64_t>& weight) {
+  const Expr& stated = node.Shape(0)[1];
+  if (std::optional<int64_t> known = AsConstant(stated)) return *known;
+  bool transposed = node.node().op == OpKind::kConvTranspose;
+  Expr implied = transposed ? Expr(weight[0]) : Times(Expr(weight[1]), node.node().Int("group", 1));
+  TCC_RETURN_IF_ERROR(node.Agree(stated, implied, "channels of input and weight"));
+  return *AsConstant(implied);
+}
+
+}  // namespace
+
+StatusOr<ConvolutionOperands> ConvolutionOperandsOf(NodeLowering& node) {
   const std::vector<Expr>& input = node.Shape(0);
   size_t rank = input.size();
   TCC_RETURN_IF_ERROR(node.CheckLeastRank(0, 3));
@@ -13,15 +27,11 @@ StatusOr<ConvolutionOperands> ConvolutionOperandsOf(const NodeLowering& node) {
     return node.Error("weight of shape {} has rank {}; expected rank {} as the input",
                       ShapeToString(weight), weight.size(), rank);
   }
-  std::optional<int64_t> channels = AsConstant(input[1]);
-  if (!channels) {
-    return node.NotSupported("input has shape {}; expected a known number of channels",
-                             ShapeText(input));
-  }
+  TCC_ASSIGN_OR_RETURN(int64_t channels, InputChannels(node, weight));
   if (node.channels_last()) std::rotate(weight.begin(), weight.end() - 2, weight.end());
 
   ConvolutionOperands operands{.batch = input[0],
-                               .in_channels = *channels,
+                               .in_channels = channels,
                                .spatial = {input.begin() + 2, input.end()},
                                .kernel = {weight.begin() + 2, weight.end()},
                                .first_channels = weight[0],

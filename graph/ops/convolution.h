@@ -29,7 +29,7 @@ struct ConvolutionOperands {
   int64_t group = 1;  // divides in_channels
 };
 
-StatusOr<ConvolutionOperands> ConvolutionOperandsOf(const NodeLowering& node);
+StatusOr<ConvolutionOperands> ConvolutionOperandsOf(NodeLowering& node);
 
 // Checks that the node has two or three inputs (input, weight, bias), floats of one type.
 Status CheckConvolutionTypes(const NodeLowering& node);

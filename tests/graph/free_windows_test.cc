@@ -168,10 +168,13 @@ TEST_CASE("a window that never fits a free dimension is refused", "[graph][ops][
       .dims = {{0, 2, "T"}}};
   CHECK(FreeShapeOf(free) ==
         "node 'node' (Conv): a window of 80 does not fit dimension 0 of T with pads 0 and 0");
-  free.node.inputs[1] = RandomF32({4, 1, 3}, 2);
-  free.dims = {{0, 1, "C"}};
-  CHECK(FreeShapeOf(free) ==
-        "node 'node' (Conv): input has shape 1xCx9; expected a known number of channels");
+}
+
+TEST_CASE("free channels are taken to be those of the weight", "[graph][ops][free]") {
+  FreeNode free = {
+      .node = {.op = OpKind::kConv, .inputs = {RandomF32({1, 1, 9}, 1), RandomF32({4, 1, 3}, 2)}},
+      .dims = {{0, 1, "C"}}};
+  CHECK(FreeShapeOf(free) == "1x4x7");
 }
 
 TEST_CASE("columns of a free image are summed as a bound one's", "[graph][ops][free]") {
