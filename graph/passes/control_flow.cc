@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "graph/ops/normal_form.h"
 #include "graph/passes/edit.h"
 #include "graph/passes/node_writer.h"
 #include "ir/graph/constants.h"
@@ -68,6 +69,29 @@ int64_t CountNodes(const Graph& graph) {
   auto count = static_cast<int64_t>(graph.nodes.size());
   for (const Node& node : graph.nodes) {
     for (const Graph& body : node.bodies) count += CountNodes(body);
+  }
+  return count;
+}
+
+// Returns a Loop's greatest trip count, if it is a number or a formula.
+std::optional<Expr> LimitOf(const Graph& graph, ValueId id) {
+  const Value& value = graph.value(id);
+  if (value.elements.size() == 1) return NormalForm(graph, MaxOf(value.elements[0], Expr(0)));
+  if (!value.constant || value.constant->bytes.size() != sizeof(int64_t)) return std::nullopt;
+  return Expr(std::max<int64_t>(ElementAsInt(*value.constant, 0), 0));
+}
+
+// Returns how many slices the scanned operands have: they agree, so that one of them tells.
+std::optional<Expr> CountOfSlices(const Graph& graph, const Node& loop) {
+  LoopParts parts = PartsOf(loop);
+  std::vector<int64_t> axes = loop.Ints("scan_input_axes");
+  std::optional<Expr> count;
+  for (size_t i = 0; i < parts.scan_inputs; ++i) {
+    const std::vector<Expr>& shape = graph.value(loop.inputs[parts.first_scan_input() + i]).shape;
+    int64_t rank = static_cast<int64_t>(shape.size());
+    int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
+    if (axis < 0 || axis >= rank) return std::nullopt;
+    if (!count || AsConstant(shape[axis])) count = shape[axis];
   }
   return count;
 }
@@ -235,23 +259,20 @@ std::vector<Node> InlineBody(Graph& graph, Graph body, const std::vector<ValueId
   return nodes;
 }
 
+std::optional<Expr> TripCount(const Graph& graph, const Node& loop) {
+  std::optional<Expr> slices = CountOfSlices(graph, loop);
+  if (PartsOf(loop).scan_inputs > 0 && !slices) return std::nullopt;
+  if (loop.inputs[0] == kNoValue) return slices;
+  std::optional<Expr> limit = LimitOf(graph, loop.inputs[0]);
+  if (!limit || !slices) return limit;
+  std::optional<std::vector<int64_t>> numbers = AsNumbers({*limit, *slices});
+  if (numbers) return Expr(std::min((*numbers)[0], (*numbers)[1]));
+  return NormalForm(graph, MinOf(*slices, *limit));
+}
+
 std::optional<int64_t> KnownTripCount(const Graph& graph, const Node& loop) {
-  std::optional<int64_t> count;
-  if (loop.inputs[0] != kNoValue) {
-    const Tensor* limit = graph.ConstantOf(loop.inputs[0]);
-    if (limit == nullptr || limit->bytes.size() != sizeof(int64_t)) return std::nullopt;
-    count = std::max<int64_t>(ElementAsInt(*limit, 0), 0);
-  }
-  LoopParts parts = PartsOf(loop);
-  std::vector<int64_t> axes = loop.Ints("scan_input_axes");
-  for (size_t i = 0; i < parts.scan_inputs; ++i) {
-    const std::vector<Expr>& shape = graph.value(loop.inputs[parts.first_scan_input() + i]).shape;
-    int64_t rank = static_cast<int64_t>(shape.size());
-    int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
-    if (axis < 0 || axis >= rank || !AsConstant(shape[axis])) return std::nullopt;
-    count = std::min(count.value_or(INT64_MAX), *AsConstant(shape[axis]));
-  }
-  return count;
+  std::optional<Expr> count = TripCount(graph, loop);
+  return count ? AsConstant(*count) : std::nullopt;
 }
 
 ValueId BehindIdentities(const Graph& graph, ValueId id) {

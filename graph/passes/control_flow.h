@@ -27,7 +27,10 @@ void RemoveUnusedResults(Node& node, const std::vector<bool>& wanted);
 std::vector<Node> InlineBody(Graph& graph, Graph body, const std::vector<ValueId>& inputs,
                              const std::vector<ValueId>& results, const std::string& suffix = "");
 
-// Returns the trip count of a Loop without a condition, if it is known; 0 for a negative one.
+// Returns the trip count of a Loop without a condition as a number or a formula over Shape
+// variables, if it is known before the loop runs; 0 for a negative one.
+std::optional<Expr> TripCount(const Graph& graph, const Node& loop);
+// Returns the same; nullopt for a formula.
 std::optional<int64_t> KnownTripCount(const Graph& graph, const Node& loop);
 
 // Returns the value at the beginning of a chain of Identity nodes that ends at `id`.

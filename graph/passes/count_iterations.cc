@@ -39,7 +39,22 @@ ValueId TakeIteration(Graph& body) {
   return iteration;
 }
 
-void ScanIteration(Graph& graph, Node& loop, int64_t trips) {
+// Returns 0, 1, ... as a list with an element for each iteration; `before` gets the node that
+// computes it where their number is a formula.
+ValueId Iterations(Graph& graph, const Node& loop, const Expr& trips, std::vector<Node>& before) {
+  std::string name = loop.name + ".iterations";
+  if (std::optional<int64_t> known = AsConstant(trips)) {
+    return AddConstant(graph, name, Counting({*known}));
+  }
+  NodeWriter writer(graph, before, name);
+  ValueId first = writer.Constant("first", Counting({}));
+  ValueId limit = writer.Elements("limit", kInt64, {}, {trips});
+  ValueId list = writer.Emit(OpKind::kRange, {first, limit, writer.Constant("one", IntScalar(1))});
+  graph.values[list].shape = {trips};
+  return list;
+}
+
+void ScanIteration(Node& loop, ValueId iterations) {
   size_t at = PartsOf(loop).first_captured();
   auto append = [&](const std::string& key) {
     auto values = loop.Ints(key);
@@ -48,7 +63,7 @@ void ScanIteration(Graph& graph, Node& loop, int64_t trips) {
   };
   if (!loop.Ints("scan_input_directions").empty()) append("scan_input_directions");
   append("scan_input_axes");
-  InsertAt(loop.inputs, at, AddConstant(graph, loop.name + ".iterations", Counting({trips})));
+  InsertAt(loop.inputs, at, iterations);
   Graph& body = loop.bodies[0];
   InsertAt(body.inputs, at, TakeIteration(body));
 }
@@ -73,12 +88,15 @@ Status CountIterations(Graph& graph) {
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     Node& node = graph.nodes[n];
     if (node.op != OpKind::kLoop || !ReadsIteration(node)) continue;
-    std::optional<int64_t> trips = KnownTripCount(graph, node);
-    if (trips && *trips <= kMaxListLength) {
-      ScanIteration(graph, node, *trips);
-    } else {
+    std::optional<Expr> trips = TripCount(graph, node);
+    if (!trips || AsConstant(*trips).value_or(0) > kMaxListLength) {
       CarryIteration(graph, node);
+      continue;
     }
+    std::vector<Node> before;
+    ScanIteration(node, Iterations(graph, node, *trips, before));
+    graph.nodes.insert(graph.nodes.begin() + static_cast<int64_t>(n), before.begin(), before.end());
+    n += before.size();
   }
   return OkStatus();
 }

@@ -16,7 +16,8 @@ namespace {
 enum Input : size_t { kX, kW, kR, kB, kLengths, kInitialH, kInitialC, kPeepholes };
 
 struct Extents {
-  int64_t directions = 1, steps = 0, batch = 0, input = 0, hidden = 0, gates = 1;
+  int64_t directions = 1, hidden = 0, gates = 1;
+  Expr steps, batch, input;  // numbers, or formulas over Shape variables
 };
 
 // The operands of one direction, inside the body.
@@ -125,12 +126,17 @@ class StepWriter {
 class RecurrenceExpander {
  public:
   RecurrenceExpander(Graph& graph, const Node& node)
-      : node_(node), writer_(graph, nodes_, node.name), dtype_(graph.value(node.inputs[kX]).dtype) {
-    for (size_t i = 0; i <= kPeepholes; ++i) inputs_.push_back(Has(i) ? node.inputs[i] : kNoValue);
+      : node_(node),
+        operands_(graph, node),
+        writer_(graph, nodes_, node.name),
+        dtype_(graph.value(node.inputs[kX]).dtype) {
+    for (size_t i = 0; i <= kPeepholes; ++i) {
+      inputs_.push_back(operands_.Has(i) ? node.inputs[i] : kNoValue);
+    }
     extents_.gates = node.op == OpKind::kLSTM ? 4 : node.op == OpKind::kGRU ? 3 : 1;
   }
 
-  StatusOr<std::vector<Node>> Expand() {
+  StatusOr<ExpandedRecurrence> Expand() {
     TCC_RETURN_IF_ERROR(ReadExtents());
     TCC_RETURN_IF_ERROR(CheckOperands());
     std::vector<std::string> defaults = {"Tanh"};
@@ -152,98 +158,110 @@ class RecurrenceExpander {
     SetResult(0, results[0], 1, {2, 0, 1, 3});
     SetResult(1, results[1], 0, {1, 0, 2});
     if (node_.op == OpKind::kLSTM) SetResult(2, results[2], 0, {1, 0, 2});
-    return std::move(nodes_);
+    return ExpandedRecurrence{std::move(nodes_), std::move(operands_).Finish().agreements};
   }
 
  private:
-  bool Has(size_t input) const {
-    return input < node_.inputs.size() && node_.inputs[input] != kNoValue;
-  }
   bool batch_first() const { return node_.Int("layout", 0) != 0; }
   bool RunsBack(size_t direction) const { return backward_only_ || direction == 1; }
 
-  template <typename... Args>
-  Status Error(fmt::format_string<Args...> format, Args&&... args) const {
-    return InvalidInput("node '{}' ({}): {}", node_.name, ToString(node_.op),
-                        fmt::format(format, std::forward<Args>(args)...));
-  }
+  const std::string& NameOf(size_t input) const { return graph().value(node_.inputs[input]).name; }
 
-  StatusOr<std::vector<int64_t>> ShapeOf(size_t input, size_t rank) const {
-    const Value& value = graph().value(node_.inputs[input]);
-    std::optional<std::vector<int64_t>> shape = StaticShape(value);
-    if (!shape) {
-      return Unsupported("node '{}' ({}): input '{}' has shape {}; expected known dimensions",
-                         node_.name, ToString(node_.op), value.name, ShapeText(value.shape));
-    }
-    if (shape->size() == rank) return *shape;
-    return Error("input '{}' has rank {}; expected {}", value.name, shape->size(), rank);
+  Status CheckRank(size_t input, size_t rank) const {
+    if (operands_.Rank(input) == rank) return OkStatus();
+    return operands_.Error("input '{}' has rank {}; expected {}", NameOf(input),
+                           operands_.Rank(input), rank);
   }
 
   const Graph& graph() const { return writer_.graph(); }
 
   Status ReadExtents() {
-    TCC_ASSIGN_OR_RETURN(std::vector<int64_t> x, ShapeOf(kX, 3));
-    TCC_ASSIGN_OR_RETURN(std::vector<int64_t> r, ShapeOf(kR, 3));
+    TCC_RETURN_IF_ERROR(CheckRank(kX, 3));
+    TCC_RETURN_IF_ERROR(CheckRank(kR, 3));
     std::string direction = node_.String("direction", "forward");
     if (direction != "forward" && direction != "reverse" && direction != "bidirectional") {
-      return Error("direction '{}'", direction);
+      return operands_.Error("direction '{}'", direction);
     }
     backward_only_ = direction == "reverse";
     extents_.directions = direction == "bidirectional" ? 2 : 1;
+    const std::vector<Expr>& x = operands_.Shape(kX);
     extents_.steps = x[batch_first() ? 1 : 0];
     extents_.batch = x[batch_first() ? 0 : 1];
     extents_.input = x[2];
-    extents_.hidden = r[2];
+    std::optional<int64_t> hidden = AsConstant(operands_.Shape(kR)[2]);
+    if (!hidden) {
+      return operands_.NotSupported("input '{}' has shape {}; expected a number as its dimension 2",
+                                    NameOf(kR), ShapeText(operands_.Shape(kR)));
+    }
+    extents_.hidden = *hidden;
     int64_t stated = node_.Int("hidden_size", extents_.hidden);
     if (stated == extents_.hidden) return OkStatus();
-    return Error("hidden_size is {}; R says {}", stated, extents_.hidden);
+    return operands_.Error("hidden_size is {}; R says {}", stated, extents_.hidden);
   }
 
-  Status CheckShape(size_t input, std::vector<int64_t> expected) const {
-    if (!Has(input)) return OkStatus();
-    TCC_ASSIGN_OR_RETURN(std::vector<int64_t> shape, ShapeOf(input, expected.size()));
-    if (shape == expected) return OkStatus();
-    return Error("input '{}' has shape {}; expected {}", graph().value(node_.inputs[input]).name,
-                 ShapeToString(shape), ShapeToString(expected));
+  // Takes for granted that free extents are the expected ones.
+  Status CheckShape(size_t input, const std::vector<Expr>& expected) {
+    if (!operands_.Has(input)) return OkStatus();
+    TCC_RETURN_IF_ERROR(CheckRank(input, expected.size()));
+    const std::vector<Expr>& shape = operands_.Shape(input);
+    for (size_t d = 0; d < shape.size(); ++d) {
+      std::string what = fmt::format("dimension {} of '{}' and what '{}' gives for it", d,
+                                     NameOf(input), NameOf(kX));
+      if (operands_.Agree(expected[d], shape[d], what).ok()) continue;
+      return operands_.Error("input '{}' has shape {}; expected {}", NameOf(input),
+                             ShapeText(shape), ShapeText(expected));
+    }
+    return OkStatus();
   }
 
-  Status CheckOperands() const {
+  Status CheckOperands() {
     const Extents& e = extents_;
-    int64_t rows = e.gates * e.hidden;
-    std::vector<int64_t> state = {e.directions, e.batch, e.hidden};
+    const Expr directions = e.directions, hidden = e.hidden, rows = e.gates * e.hidden;
+    std::vector<Expr> state = {directions, e.batch, hidden};
     if (batch_first()) std::swap(state[0], state[1]);
-    TCC_RETURN_IF_ERROR(CheckShape(kW, {e.directions, rows, e.input}));
-    TCC_RETURN_IF_ERROR(CheckShape(kR, {e.directions, rows, e.hidden}));
-    TCC_RETURN_IF_ERROR(CheckShape(kB, {e.directions, 2 * rows}));
+    TCC_RETURN_IF_ERROR(CheckShape(kW, {directions, rows, e.input}));
+    TCC_RETURN_IF_ERROR(CheckShape(kR, {directions, rows, hidden}));
+    TCC_RETURN_IF_ERROR(CheckShape(kB, {directions, Times(rows, 2)}));
     TCC_RETURN_IF_ERROR(CheckShape(kLengths, {e.batch}));
     TCC_RETURN_IF_ERROR(CheckShape(kInitialH, state));
     TCC_RETURN_IF_ERROR(CheckShape(kInitialC, state));
-    return CheckShape(kPeepholes, {e.directions, 3 * e.hidden});
+    return CheckShape(kPeepholes, {directions, Times(hidden, 3)});
   }
 
   void MakeTimeFirst() {
     for (size_t input : {kX, kInitialH, kInitialC}) {
-      if (Has(input)) inputs_[input] = writer_.Transpose(inputs_[input], {1, 0, 2});
+      if (operands_.Has(input)) inputs_[input] = writer_.Transpose(inputs_[input], {1, 0, 2});
     }
   }
 
   // Returns whether each step lies within its sequence, as bool[steps, batch, 1].
   ValueId StepMask() {
-    DType dtype = graph().value(inputs_[kLengths]).dtype;
-    Tensor steps = MakeZeroTensor(dtype, {extents_.steps, 1});
-    for (int64_t t = 0; t < extents_.steps; ++t) SetElementInt(steps, t, t);
-    return writer_.Unsqueeze(BelowLengths(steps, 0), 2);
+    ValueId lengths = writer_.Unsqueeze(inputs_[kLengths], 0);
+    return writer_.Unsqueeze(Less(StepNumbers(graph().value(lengths).dtype), lengths), 2);
+  }
+
+  // Returns 0, 1, ... as [steps, 1].
+  ValueId StepNumbers(DType dtype) {
+    if (std::optional<int64_t> known = AsConstant(extents_.steps)) {
+      Tensor steps = MakeZeroTensor(dtype, {*known, 1});
+      for (int64_t t = 0; t < *known; ++t) SetElementInt(steps, t, t);
+      return writer_.Constant("numbers", steps);
+    }
+    ValueId first = writer_.Constant("first", ScalarTensor(dtype, 0));
+    ValueId steps = writer_.Elements("steps", dtype, {}, {extents_.steps});
+    ValueId one = writer_.Constant("one", ScalarTensor(dtype, 1));
+    return writer_.Unsqueeze(writer_.Emit(OpKind::kRange, {first, steps, one}), 1);
   }
 
   // Returns whether each sequence has a step at all, as bool[batch, 1].
   ValueId SequenceMask() {
-    return BelowLengths(MakeZeroTensor(graph().value(inputs_[kLengths]).dtype, {}), 1);
+    ValueId lengths = writer_.Unsqueeze(inputs_[kLengths], 1);
+    DType dtype = graph().value(lengths).dtype;
+    return Less(writer_.Constant("numbers", MakeZeroTensor(dtype, {})), lengths);
   }
 
-  // Returns whether numbers are below the lengths, which have a new dimension `axis`.
-  ValueId BelowLengths(const Tensor& numbers, int64_t axis) {
-    ValueId lengths = writer_.Unsqueeze(inputs_[kLengths], axis);
-    ValueId below = writer_.Emit(OpKind::kLess, {writer_.Constant("numbers", numbers), lengths});
+  ValueId Less(ValueId a, ValueId b) {
+    ValueId below = writer_.Emit(OpKind::kLess, {a, b});
     writer_.graph().values[below].dtype = kBool;
     return below;
   }
@@ -258,7 +276,7 @@ class RecurrenceExpander {
         OpKind::kGemm, operands,
         {{"alpha", 1.0}, {"beta", 1.0}, {"transA", int64_t{0}}, {"transB", int64_t{1}}});
     ValueId shape =
-        writer_.Ints({extents_.steps, extents_.batch, extents_.gates * extents_.hidden});
+        writer_.Dims({extents_.steps, extents_.batch, Expr(extents_.gates * extents_.hidden)});
     return writer_.Emit(OpKind::kReshape, {product, shape}, {{"allowzero", int64_t{1}}});
   }
 
@@ -281,12 +299,22 @@ class RecurrenceExpander {
   // Returns the state before the first step: [batch, hidden]. A sequence without steps has zeros as
   // its last state, whatever its first one.
   ValueId InitialState(size_t input, size_t d) {
-    if (inputs_[input] == kNoValue) {
-      return writer_.Constant("zero", MakeZeroTensor(dtype_, {extents_.batch, extents_.hidden}));
-    }
+    if (inputs_[input] == kNoValue) return ZeroState();
     ValueId state = writer_.Row(inputs_[input], static_cast<int64_t>(d), extents_.directions);
     if (has_steps_ == kNoValue) return state;
     return Where(writer_, has_steps_, state, writer_.Scalar(dtype_, 0));
+  }
+
+  ValueId ZeroState() {
+    if (std::optional<int64_t> batch = AsConstant(extents_.batch)) {
+      return writer_.Constant("zero", MakeZeroTensor(dtype_, {*batch, extents_.hidden}));
+    }
+    if (zeros_ != kNoValue) return zeros_;
+    ValueId shape = writer_.Dims({extents_.batch, Expr(extents_.hidden)});
+    zeros_ =
+        writer_.Emit(OpKind::kConstantOfShape, {shape}, {{"value", MakeZeroTensor(dtype_, {1})}});
+    writer_.graph().values[zeros_].dtype = dtype_;
+    return zeros_;
   }
 
   // A body under construction and the operands of its inputs.
@@ -399,11 +427,13 @@ class RecurrenceExpander {
   }
 
   const Node& node_;
+  NodeLowering operands_;
   std::vector<Node> nodes_;
   NodeWriter writer_;
   DType dtype_;
   std::vector<ValueId> inputs_;   // time first
   ValueId has_steps_ = kNoValue;  // of each sequence, where lengths are given
+  ValueId zeros_ = kNoValue;      // the first state of a free batch
   Extents extents_;
   bool backward_only_ = false;
 };
@@ -414,7 +444,7 @@ bool IsRecurrence(const Node& node) {
   return node.op == OpKind::kLSTM || node.op == OpKind::kGRU || node.op == OpKind::kRNN;
 }
 
-StatusOr<std::vector<Node>> ExpandRecurrence(Graph& graph, const Node& node) {
+StatusOr<ExpandedRecurrence> ExpandRecurrence(Graph& graph, const Node& node) {
   return RecurrenceExpander(graph, node).Expand();
 }
 

@@ -9,6 +9,11 @@ namespace tcc {
 
 bool IsRecurrence(const Node& node);  // LSTM, GRU or RNN
 
+struct ExpandedRecurrence {
+  std::vector<Node> nodes;
+  std::vector<Agreement> agreements;  // what they take for granted of free extents
+};
+
 // Expands an LSTM, GRU or RNN into the nodes that it stands for, per direction:
 //
 //   x = Gemm(X as [T * B, I], W) + bias          for all steps at once
@@ -20,8 +25,8 @@ bool IsRecurrence(const Node& node);  // LSTM, GRU or RNN
 // activation. Where sequence lengths are given, a step beyond one keeps the state and gives zeros;
 // the last states of a sequence of length 0 are zeros, as ONNX Runtime has them.
 //
-// Expects operands of known shapes. InvalidArgument if they do not fit each other, Unimplemented
-// for an unknown activation or a free dimension.
-StatusOr<std::vector<Node>> ExpandRecurrence(Graph& graph, const Node& node);
+// The numbers of steps and sequences may be free. InvalidArgument if operands do not fit each
+// other, Unimplemented for an unknown activation or a free hidden size.
+StatusOr<ExpandedRecurrence> ExpandRecurrence(Graph& graph, const Node& node);
 
 }  // namespace tcc

@@ -9,6 +9,7 @@
 #include "graph/passes/edit.h"
 #include "graph/passes/evaluate.h"
 #include "graph/passes/node_writer.h"
+#include "ir/expr/visitor.h"
 #include "ir/graph/constants.h"
 #include "support/check.h"
 #include "support/printable.h"
@@ -69,7 +70,7 @@ std::optional<std::vector<Tensor>> Evaluated(const Graph& graph, const Node& nod
 }
 
 InferredControlFlow ReplacedBy(std::vector<Node> nodes) {
-  return {.stays = false, .pending = std::move(nodes)};
+  return {.stays = false, .pending = std::move(nodes), .agreements = {}};
 }
 
 bool HasOneElement(const Value& value) {
@@ -143,7 +144,8 @@ class ControlFlow {
     if (IsEndless()) return Error("never ends: no trip count, nothing to scan, always true");
     TCC_ASSIGN_OR_RETURN(std::optional<int64_t> trips, SetLoopResults());
     if (trips == 0) return Gone(InitialValues());
-    return InferredControlFlow{.stays = true, .pending = std::move(after_)};
+    return InferredControlFlow{
+        .stays = true, .pending = std::move(after_), .agreements = std::move(agreements_)};
   }
 
  private:
@@ -213,7 +215,7 @@ class ControlFlow {
   // In place of the Loop; what became captured is handed on all the same.
   InferredControlFlow Gone(std::vector<Node> nodes) {
     nodes.insert(nodes.end(), after_.begin(), after_.end());
-    return ReplacedBy(std::move(nodes));
+    return {.stays = false, .pending = std::move(nodes), .agreements = std::move(agreements_)};
   }
 
   bool IsEndless() const {
@@ -248,7 +250,8 @@ class ControlFlow {
     return transposes;
   }
 
-  Status CheckScans() const {
+  Status CheckScans() {
+    NodeLowering operands(graph_, node_);
     LoopParts parts = PartsOf(node_);
     std::vector<int64_t> axes = node_.Ints("scan_input_axes");
     std::optional<Expr> extent;
@@ -258,12 +261,14 @@ class ControlFlow {
       if (axes[i] < -rank || axes[i] >= rank) {
         return Error("'{}' of rank {} is scanned along axis {}", value.name, rank, axes[i]);
       }
-      if (extent && !SameExtent(*extent, value.shape[0])) {
+      std::string what = fmt::format("slices of '{}' and of another operand", value.name);
+      if (extent && !operands.Agree(*extent, value.shape[0], what).ok()) {
         return Error("'{}' has {} slices; another operand has {}", value.name,
                      ShapeText({value.shape[0]}), ShapeText({*extent}));
       }
       extent = value.shape[0];
     }
+    agreements_ = std::move(operands).Finish().agreements;
     for (size_t i = 0; i < 2; ++i) {
       if (node_.inputs[i] != kNoValue && !HasOneElement(graph_.value(node_.inputs[i]))) {
         return Error("the {} is not one element", i == 0 ? "trip count" : "condition");
@@ -336,12 +341,12 @@ class ControlFlow {
     ReplaceUses(body, body.inputs[1], AddConstant(body, "true", ScalarTensor(kBool, 1)));
   }
 
-  Status CheckCarried() const {
+  Status CheckCarried() {
     const Graph& body = node_.bodies[0];
     for (size_t k = 0; k < PartsOf(node_).carried; ++k) {
       const Value& before = graph_.value(node_.inputs[2 + k]);
       const Value& after = body.value(body.outputs[1 + k]);
-      if (SameShape(before.shape, after.shape) && before.dtype == after.dtype) continue;
+      if (before.dtype == after.dtype && Stays(before, after)) continue;
       return NotSupported(
           "carried value '{}' begins as {}[{}] and becomes {}[{}]; expected one "
           "type and shape",
@@ -350,6 +355,25 @@ class ControlFlow {
     }
     if (HasOneElement(body.value(body.outputs[0]))) return OkStatus();
     return Error("the condition is not one element");
+  }
+
+  // Returns whether a carried value keeps its shape. Takes it for granted of free extents, but not
+  // of one that an iteration computes from itself or stretches from 1: that would change.
+  bool Stays(const Value& before, const Value& after) {
+    if (before.shape.size() != after.shape.size()) return false;
+    NodeLowering operands(graph_, node_);
+    for (size_t d = 0; d < before.shape.size(); ++d) {
+      const Expr &a = before.shape[d], &b = after.shape[d];
+      if (SameExtent(a, b)) continue;
+      bool changes =
+          AsConstant(a).value_or(2) < 2 || AsConstant(b).value_or(2) < 2 ||
+          std::ranges::any_of(VarsOf(a), [&](const Var& var) { return UsesVar(b, var); });
+      std::string what =
+          fmt::format("dimension {} of carried value '{}' before and after", d, before.name);
+      if (changes || !operands.Agree(a, b, what).ok()) return false;
+    }
+    std::ranges::move(std::move(operands).Finish().agreements, std::back_inserter(agreements_));
+    return true;
   }
 
   // Drops a condition that holds all the time; one that fails after the first iteration limits the
@@ -367,25 +391,27 @@ class ControlFlow {
     return true;
   }
 
-  // How many iterations there are, if that is known.
+  // Returns how many iterations there are, if that is a number.
   StatusOr<std::optional<int64_t>> SetLoopResults() {
     LoopParts parts = PartsOf(node_);
     const Graph& body = node_.bodies[0];
     bool never = node_.inputs[1] != kNoValue && KnownBool(graph_, node_.inputs[1]) == false;
     bool always = node_.inputs[1] == kNoValue && KnownBool(body, body.outputs[0]) == true;
-    std::optional<int64_t> trips = KnownTripCount(graph_, node_);
-    if (never) trips = 0;
+    std::optional<Expr> trips = TripCount(graph_, node_);
+    if (never) trips = Expr(0);
     for (size_t k = 0; k < parts.carried; ++k) {
       SetResult(k, graph_.value(node_.inputs[2 + k]).shape);
     }
     for (size_t i = 0; i < parts.scan_outputs; ++i) {
       ValueId result = node_.outputs[parts.carried + i];
       if (result == kNoValue) continue;
-      if (!trips || (!always && trips != 0)) return UnknownSlices(graph_.value(result).name);
+      if (!trips || (!always && !IsConstant(*trips, 0))) {
+        return UnknownSlices(graph_.value(result).name);
+      }
       const Value& slice = body.value(body.outputs[1 + parts.carried + i]);
       TCC_RETURN_IF_ERROR(SetStack(i, *trips, slice));
     }
-    return trips;
+    return trips ? AsConstant(*trips) : std::nullopt;
   }
 
   // Refuses a stack whose number of slices is known only when running.
@@ -405,7 +431,7 @@ class ControlFlow {
   }
 
   // The result of a scan: stacked along dimension 0, then brought to where it belongs.
-  Status SetStack(size_t scan, int64_t trips, const Value& slice) {
+  Status SetStack(size_t scan, const Expr& trips, const Value& slice) {
     size_t output = PartsOf(node_).carried + scan;
     ValueId result = node_.outputs[output];
     auto rank = static_cast<int64_t>(slice.shape.size()) + 1;
@@ -415,9 +441,9 @@ class ControlFlow {
       return Error("'{}' of rank {} is stacked along axis {}", graph_.value(result).name, rank,
                    axes[scan]);
     }
-    std::vector<Expr> stacked = {Expr(trips)};
+    std::vector<Expr> stacked = {trips};
     stacked.insert(stacked.end(), slice.shape.begin(), slice.shape.end());
-    if (trips == 0) {
+    if (IsConstant(trips, 0)) {
       std::rotate(stacked.begin(), stacked.begin() + 1, stacked.begin() + axis + 1);
       Value& value = graph_.values[result];
       value.shape = stacked;
@@ -446,6 +472,7 @@ class ControlFlow {
   Node& node_;
   InferenceBudget& budget_;
   std::vector<Node> after_;
+  std::vector<Agreement> agreements_;
 };
 
 }  // namespace

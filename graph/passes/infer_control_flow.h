@@ -19,11 +19,15 @@ namespace tcc {
 // Unrolls a Loop whose shapes vary (they depend on the iteration, or a carried value grows) if its
 // trip count is known and small.
 //
+// A trip count may be a formula over Shape variables. Extents of scanned operands and of a carried
+// value before and after an iteration are taken to agree where they are free.
+//
 // Unimplemented: a carried value whose shape changes otherwise, branches of different shapes, a
-// scan whose number of slices is not known.
+// scan whose number of slices only a run knows.
 struct InferredControlFlow {
-  bool stays = true;          // whether the node stays; its shapes are known then
-  std::vector<Node> pending;  // nodes behind it, or in its place, to be inferred next
+  bool stays = true;                  // whether the node stays; its shapes are known then
+  std::vector<Node> pending;          // nodes behind it, or in its place, to be inferred next
+  std::vector<Agreement> agreements;  // what the Loop itself takes for granted of free extents
 };
 StatusOr<InferredControlFlow> InferControlFlow(Graph& graph, Node& node, InferenceBudget& budget);
 

@@ -147,8 +147,10 @@ class ShapeInference {
     }
     if (!node.bodies.empty()) return InferBodies(std::move(node));
     if (IsRecurrence(node)) {
-      TCC_ASSIGN_OR_RETURN(std::vector<Node> nodes, ExpandRecurrence(graph_, node));
-      return LookAt(node, std::move(nodes));
+      TCC_ASSIGN_OR_RETURN(ExpandedRecurrence expanded, ExpandRecurrence(graph_, node));
+      TCC_RETURN_IF_ERROR(LookAt(node, std::move(expanded.nodes)));
+      Agree(std::move(expanded.agreements));
+      return OkStatus();
     }
     TCC_ASSIGN_OR_RETURN(std::vector<Agreement> agreements, InferNode(graph_, node));
     bool known = InferElements(graph_, node);
@@ -167,7 +169,7 @@ class ShapeInference {
     }
     TCC_ASSIGN_OR_RETURN(InferredControlFlow inferred, InferControlFlow(graph_, node, budget_));
     TCC_RETURN_IF_ERROR(LookAt(node, std::move(inferred.pending)));
-    std::vector<Agreement> agreements;
+    std::vector<Agreement> agreements = std::move(inferred.agreements);
     for (Graph& body : node.bodies)
       std::ranges::move(body.agreements, std::back_inserter(agreements));
     for (Graph& body : node.bodies) body.agreements.clear();

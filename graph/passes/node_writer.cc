@@ -35,6 +35,18 @@ ValueId NodeWriter::Ints(const std::vector<int64_t>& values) {
   return Constant("ints", IntVector(values));
 }
 
+ValueId NodeWriter::Elements(const std::string& role, DType dtype, const std::vector<Expr>& shape,
+                             const std::vector<Expr>& elements) {
+  ValueId id = AddComputed(graph_, fmt::format("{}/{}", prefix_, role), dtype, shape);
+  graph_.values[id].elements = elements;
+  return id;
+}
+
+ValueId NodeWriter::Dims(const std::vector<Expr>& extents) {
+  if (std::optional<std::vector<int64_t>> numbers = AsNumbers(extents)) return Ints(*numbers);
+  return Elements("ints", kInt64, {Expr(static_cast<int64_t>(extents.size()))}, extents);
+}
+
 ValueId NodeWriter::Scalar(DType dtype, double value) {
   return Constant("number", ScalarTensor(dtype, value));
 }

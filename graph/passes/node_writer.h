@@ -28,6 +28,11 @@ class NodeWriter {
 
   ValueId Constant(const std::string& role, const Tensor& tensor);
   ValueId Ints(const std::vector<int64_t>& values);
+  // Returns integers that Shape variables decide: a value that no node computes.
+  ValueId Elements(const std::string& role, DType dtype, const std::vector<Expr>& shape,
+                   const std::vector<Expr>& elements);
+  // Returns a list of extents; a constant if they are numbers.
+  ValueId Dims(const std::vector<Expr>& extents);
   // Returns a scalar of a floating-point type.
   ValueId Scalar(DType dtype, double value);
 
