@@ -15,6 +15,7 @@
 #include "ir/analysis/canonical.h"
 #include "ir/analysis/canonical_names.h"
 #include "ir/analysis/verifier.h"
+#include "ir/expr/evaluate.h"
 #include "ir/expr/visitor.h"
 #include "schedule/sketches/flash_attention.h"
 #include "schedule/sketches/gpu/mma_product.h"
@@ -55,8 +56,8 @@ Status AddTasks(const Graph& graph, const std::vector<Subgraph>& subgraphs,
       case SubgraphKind::kLoop:
       case SubgraphKind::kIf: {
         bool loops = subgraph.kind == SubgraphKind::kLoop;
-        double inside =
-            loops ? runs * static_cast<double>(KnownTripCount(graph, node).value_or(1)) : runs;
+        std::optional<Expr> trips = loops ? TripCount(graph, node) : std::nullopt;
+        double inside = trips ? runs * static_cast<double>(AtUsual(*trips).value_or(1)) : runs;
         for (size_t b = 0; b < node.bodies.size(); ++b) {
           TCC_RETURN_IF_ERROR(
               AddTasks(node.bodies[b], subgraph.bodies[b], {}, options, inside, set));
