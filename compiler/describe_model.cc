@@ -53,7 +53,7 @@ void DescribeSizes(const ListedSizes& listed, Metadata& metadata) {
   for (size_t d = 0; d < listed.dims.size(); ++d) {
     auto [low, high] = std::ranges::minmax(
         std::views::transform(listed.sizes, [d](const auto& size) { return size[d]; }));
-    metadata.shape_variables.push_back({listed.dims[d], low, high});
+    metadata.shape_variables.push_back({listed.dims[d], low, high, listed.sizes[0][d]});
   }
   metadata.sizes = listed.sizes;
   for (size_t i = 0; i < listed.dim_of.size(); ++i) {

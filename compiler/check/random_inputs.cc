@@ -37,8 +37,7 @@ StatusOr<std::vector<int64_t>> SizeWith(const Metadata& metadata,
     given.emplace_back(static_cast<size_t>(variable - variables.begin()), value);
   }
   if (metadata.sizes.empty()) {
-    std::vector<int64_t> size;
-    for (const ShapeVariable& variable : variables) size.push_back(variable.low);
+    std::vector<int64_t> size = metadata.UsualSizes();
     for (const auto& [variable, value] : given) size[variable] = value;
     return size;
   }

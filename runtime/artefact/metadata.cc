@@ -89,6 +89,10 @@ Status CheckShapeVariables(const Metadata& metadata) {
       return InvalidInput("metadata: dimension '{}' ranges over [{}, {}]", variable.name,
                           variable.low, variable.high);
     }
+    if (variable.usual < variable.low || variable.usual > variable.high) {
+      return InvalidInput("metadata: dimension '{}' is usually {}; expected {} to {}",
+                          variable.name, variable.usual, variable.low, variable.high);
+    }
   }
   return OkStatus();
 }
@@ -120,6 +124,12 @@ std::vector<std::string> Metadata::ShapeVariableNames() const {
   return names;
 }
 
+std::vector<int64_t> Metadata::UsualSizes() const {
+  std::vector<int64_t> sizes;
+  for (const ShapeVariable& variable : shape_variables) sizes.push_back(variable.usual);
+  return sizes;
+}
+
 std::optional<std::vector<int64_t>> StaticShape(const TensorInfo& info) {
   std::vector<int64_t> shape;
   for (const SizeExpr& dim : info.shape) {
@@ -143,7 +153,11 @@ std::string_view PropertyOf(const Metadata& metadata, std::string_view key) {
 
 std::string TypeText(const TensorInfo& info, const Metadata& metadata) {
   std::vector<std::string> names = metadata.ShapeVariableNames(), dims;
-  for (const SizeExpr& dim : info.shape) dims.push_back(ToString(dim, names));
+  for (const SizeExpr& dim : info.shape) {
+    std::string text = ToString(dim, names);
+    const bool is_product = dim.code.back().op == SizeOp::kMul;
+    dims.push_back(is_product ? fmt::format("({})", text) : std::move(text));
+  }
   return fmt::format("{}[{}]", ToString(info.dtype), fmt::join(dims, "x"));
 }
 

@@ -15,11 +15,13 @@
 // The information in an artefact about itself and its model.
 namespace tcc {
 
-// A model's free dimension, e.g. N; its values are within [low, high].
+// A model's free dimension, e.g. N; its values are within [low, high]. Kernels are made for the
+// usual one, and reports without inputs tell of it.
 struct ShapeVariable {
   std::string name;
   int64_t low = 0;
   int64_t high = 0;
+  int64_t usual = 0;
 };
 
 // An input or output. A dimension is a constant or an expression over the shape variables. An
@@ -39,13 +41,14 @@ struct SizeRange {
 struct KernelInfo {
   std::string name;                // its symbol in the kernels section
   std::vector<std::string> nodes;  // names of the model's nodes that it computes
-  int64_t flops = 0;               // of one call, at the low end of the shape variables
+  int64_t flops = 0;               // of one call, at the usual sizes
   // The ranges of the sizes that a call passes; the machine code relies on them.
   std::vector<SizeRange> shape_args = {};
   // Facts that the code generator knows of the machine code, in the order of the keys: "code_bytes"
-  // -> n. "moved_bytes" are the bytes of the elements that one call reads or writes, each once. A
-  // CPU's kernel has "math_functions", bit f if it calls TCC_MATH code f (kernel_abi.h), and
-  // "scratch_bytes", the most that one thread holds of TccRuntime::alloc, INT64_MAX if unbounded.
+  // -> n. "moved_bytes" are the bytes of the elements that one call reads or writes at the usual
+  // sizes, each once. A CPU's kernel has "math_functions", bit f if it calls TCC_MATH code f
+  // (kernel_abi.h), and "scratch_bytes", the most that one thread holds of TccRuntime::alloc,
+  // INT64_MAX if unbounded.
   std::vector<std::pair<std::string, int64_t>> statistics = {};
   // The facts that are not whole numbers, in the same order: "waves" -> 1.5.
   std::vector<std::pair<std::string, double>> ratios = {};
@@ -67,6 +70,7 @@ struct Metadata {
   std::vector<std::pair<std::string, std::string>> properties;
 
   std::vector<std::string> ShapeVariableNames() const;
+  std::vector<int64_t> UsualSizes() const;  // of the shape variables
 };
 
 // Returns the shape as numbers; nothing if a dimension is not constant.
@@ -84,7 +88,7 @@ std::string SizeText(const Metadata& metadata, std::span<const int64_t> size);
 std::string SizesText(const Metadata& metadata);
 
 // Checks that names are present and distinct, dimensions are well formed and not negative, an input
-// binds every shape variable, low <= high, and each listed size is within these ranges.
+// binds every shape variable, low <= usual <= high, and each listed size is within these ranges.
 Status VerifyMetadata(const Metadata& metadata);
 
 std::vector<uint8_t> MetadataBytes(const Metadata& metadata);

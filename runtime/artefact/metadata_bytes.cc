@@ -8,7 +8,7 @@ namespace {
 
 // The smallest encodings, which bound how many items a list can have.
 constexpr size_t kMinTextBytes = 4;
-constexpr size_t kMinVariableBytes = kMinTextBytes + 16;
+constexpr size_t kMinVariableBytes = kMinTextBytes + 24;
 constexpr size_t kMinTensorBytes = kMinTextBytes + 5;
 constexpr size_t kMinKernelBytes = kMinTextBytes + 24;
 constexpr size_t kMinExprBytes = 4;
@@ -47,6 +47,7 @@ ShapeVariable ReadVariable(ByteReader& reader) {
   variable.name = reader.Text();
   variable.low = reader.I64();
   variable.high = reader.I64();
+  variable.usual = reader.I64();
   return variable;
 }
 
@@ -107,6 +108,7 @@ std::vector<uint8_t> MetadataBytes(const Metadata& metadata) {
     writer.Text(variable.name);
     writer.I64(variable.low);
     writer.I64(variable.high);
+    writer.I64(variable.usual);
   }
   WriteTensors(writer, metadata.inputs);
   WriteTensors(writer, metadata.outputs);

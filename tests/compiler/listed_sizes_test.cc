@@ -69,7 +69,7 @@ TEST_CASE("an artefact for listed sizes gives the bits of the artefacts for one"
     CHECK(*size == std::vector<int64_t>{1});
     Metadata other = artefact.metadata;
     other.sizes = {{3}};
-    other.shape_variables[0] = {"N", 3, 3};
+    other.shape_variables[0] = {"N", 3, 3, 3};
     const std::string& input = artefact.metadata.inputs[0].name;
     CHECK(Message(executor.Run(*RandomInputs(other, 7)).status()) ==
           fmt::format("input '{}': dimension N is 3; expected 1 or 4", input));

@@ -57,7 +57,7 @@ std::vector<uint8_t> CopyArtefact() {
   artefact.target = "native";
   artefact.device = "cpu";
   artefact.metadata.model = "copy";
-  artefact.metadata.shape_variables = {{"N", 1, 8}};
+  artefact.metadata.shape_variables = {{"N", 1, 8, 1}};
   SizeExpr n = SizeExpr::Variable(0), bytes = tcc::Combine(tcc::SizeOp::kMul, n, 12);
   artefact.metadata.inputs = {{"x", tcc::kFloat32, {n, 3}}};
   artefact.metadata.outputs = {{"y", tcc::kFloat32, {n, 3}}};

@@ -231,12 +231,12 @@ TEST_CASE("metadata that contradicts itself is refused", "[runtime][artefact]") 
         "metadata: '../x' is not a kernel's name");
   CHECK(refusal([](Metadata& m) { m.inputs[0].shape[0] = -4; }) ==
         "metadata: 'x' has a dimension of -4");
-  CHECK(refusal([](Metadata& m) { m.shape_variables = {{"N", 1, 8}}; }) ==
+  CHECK(refusal([](Metadata& m) { m.shape_variables = {{"N", 1, 8, 4}}; }) ==
         "metadata: no input has dimension 'N'");
   CHECK(refusal([](Metadata& m) { m.inputs[0].shape[0] = SizeExpr::Variable(0); }) ==
         "metadata: shape of 'x': size expression reads variable 0; there are 0");
   auto dynamic = [](Metadata& m) {
-    m.shape_variables = {{"N", 1, 8}};
+    m.shape_variables = {{"N", 1, 8, 4}};
     m.inputs[0].shape[0] = SizeExpr::Variable(0);
   };
   CHECK(refusal(dynamic).empty());
@@ -244,6 +244,10 @@ TEST_CASE("metadata that contradicts itself is refused", "[runtime][artefact]") 
           dynamic(m);
           m.shape_variables[0].low = 9;
         }) == "metadata: dimension 'N' ranges over [9, 8]");
+  CHECK(refusal([&](Metadata& m) {
+          dynamic(m);
+          m.shape_variables[0].usual = 9;
+        }) == "metadata: dimension 'N' is usually 9; expected 1 to 8");
   CHECK(refusal([&](Metadata& m) {
           dynamic(m);
           m.inputs[0].shape[0] = Combine(SizeOp::kMul, SizeExpr::Variable(0), 2);
@@ -268,14 +272,15 @@ TEST_CASE("listed sizes survive encoding, and cost no byte where there are none"
           "[runtime][artefact]") {
   Metadata metadata = SampleArtefact().metadata;
   const size_t bytes = MetadataBytes(metadata).size();
-  metadata.shape_variables = {{"B", 1, 8}, {"S", 1, 128}};
+  metadata.shape_variables = {{"B", 1, 8, 4}, {"S", 1, 128, 64}};
   metadata.sizes = {{1, 128}, {8, 1}};
   std::vector<uint8_t> with = MetadataBytes(metadata);
   StatusOr<Metadata> back = ParseMetadata(with);
   REQUIRE(back.ok());
   CHECK(back->sizes == metadata.sizes);
   CHECK(SizesText(*back) == "B=1,S=128; B=8,S=1");
-  CHECK(with.size() == bytes + 2 * (4 + 1 + 16) + 4 + 2 * 2 * 8);
+  CHECK(back->UsualSizes() == std::vector<int64_t>{4, 64});
+  CHECK(with.size() == bytes + 2 * (4 + 1 + 24) + 4 + 2 * 2 * 8);
   with.pop_back();
   CHECK_FALSE(ParseMetadata(with).ok());
 }

@@ -34,7 +34,7 @@ StatusOr<Values> RunOne(Executor& executor, const std::vector<Tensor>& inputs) {
 Artefact RowSumsArtefact() {
   Artefact artefact = KernelArtefact({"row_sums"});
   SizeExpr n = SizeExpr::Variable(0);
-  artefact.metadata.shape_variables = {{"N", 1, 8}};
+  artefact.metadata.shape_variables = {{"N", 1, 8, 4}};
   artefact.metadata.kernels[0].shape_args = {{1, 8}, {3, 3}};
   artefact.metadata.inputs = {{"x", kFloat32, {n, 3}}};
   artefact.metadata.outputs = {{"y", kFloat32, {n}}};

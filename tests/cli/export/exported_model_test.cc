@@ -51,7 +51,7 @@ TEST_CASE("only models of fixed sizes for a CPU are exported", "[cli][export]") 
   CheckRefused(artefact, absl::StatusCode::kUnimplemented, "compiled for 'sm_86'");
 
   artefact = Exportable();
-  artefact.metadata.shape_variables = {{"N", 1, 8}, {"S", 1, 4}};
+  artefact.metadata.shape_variables = {{"N", 1, 8, 1}, {"S", 1, 4, 1}};
   CheckRefused(artefact, absl::StatusCode::kUnimplemented, "free dimensions (N, S)");
 
   artefact = Exportable();

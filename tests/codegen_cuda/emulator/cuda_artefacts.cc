@@ -134,7 +134,7 @@ Artefact ScaleReverseArtefact() {
 Artefact DynamicArtefact() {
   Artefact artefact = WithKernels({"count_up"}, {CountUp()});
   SizeExpr n = SizeExpr::Variable(0), bytes = Combine(SizeOp::kMul, n, 4);
-  artefact.metadata.shape_variables = {{"N", 0, 4096}};
+  artefact.metadata.shape_variables = {{"N", 0, 4096, 128}};
   artefact.metadata.kernels[0].shape_args = {{0, int64_t{1} << 24}};
   artefact.metadata.inputs = {{"x", kFloat32, {n}}};
   artefact.metadata.outputs = {{"y", kFloat32, {n}}};
