@@ -81,16 +81,24 @@ class ReferenceDevice final : public Device {
       return InvalidInput("kernel '{}' has {} parameters; the plan gives {}", fn.name,
                           fn.params.size(), arguments.buffers.size());
     }
+    if (fn.vars.size() != arguments.shape_args.size()) {
+      return InvalidInput("kernel '{}' takes {} sizes; the plan gives {}", fn.name, fn.vars.size(),
+                          arguments.shape_args.size());
+    }
+    Assignment sizes;
+    for (size_t i = 0; i < fn.vars.size(); ++i) sizes[fn.vars[i]] = arguments.shape_args[i];
     std::vector<StridedArgument> places;
     std::vector<Tensor> tensors;
     for (size_t i = 0; i < fn.params.size(); ++i) {
-      TCC_ASSIGN_OR_RETURN(StridedArgument place,
-                           ArgumentOver(fn.params[i], arguments.buffers[i], arguments.bytes[i]));
+      TCC_ASSIGN_OR_RETURN(
+          StridedArgument place,
+          ArgumentOver(fn.params[i], sizes, arguments.buffers[i], arguments.bytes[i]));
       tensors.push_back(TensorOf(place));
       places.push_back(std::move(place));
     }
     InterpretOptions options;
     options.threads = pool_->threads();
+    options.var_values.assign(arguments.shape_args.begin(), arguments.shape_args.end());
     TCC_RETURN_IF_ERROR(Interpret(fn, tensors, options).status());
     for (size_t i = 0; i < places.size(); ++i) {
       if (places[i].strides.empty() || !IsWritten(fn, fn.params[i].var)) continue;

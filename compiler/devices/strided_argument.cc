@@ -6,10 +6,11 @@
 namespace tcc {
 namespace {
 
-StatusOr<std::vector<int64_t>> Numbers(const Buffer& param, const std::vector<Expr>& exprs) {
+StatusOr<std::vector<int64_t>> Numbers(const Buffer& param, const std::vector<Expr>& exprs,
+                                       const Assignment& sizes) {
   std::vector<int64_t> numbers;
   for (const Expr& expr : exprs) {
-    std::optional<int64_t> number = AsConstant(expr);
+    std::optional<int64_t> number = EvaluateInt(expr, sizes);
     if (!number) return InvalidInput("parameter '{}' has a symbolic shape", param.var->name);
     if (*number < 0) {
       return InvalidInput("parameter '{}' has the extent or stride {}", param.var->name, *number);
@@ -71,10 +72,11 @@ StatusOr<StridedArgument> ArgumentOver(StridedArgument argument, const std::stri
   return argument;
 }
 
-StatusOr<StridedArgument> ArgumentOver(const Buffer& param, void* data, int64_t bytes) {
+StatusOr<StridedArgument> ArgumentOver(const Buffer& param, const Assignment& sizes, void* data,
+                                       int64_t bytes) {
   StridedArgument argument{param.dtype(), {}, {}, {}};
-  TCC_ASSIGN_OR_RETURN(argument.shape, Numbers(param, param.shape));
-  TCC_ASSIGN_OR_RETURN(argument.strides, Numbers(param, param.layout.strides));
+  TCC_ASSIGN_OR_RETURN(argument.shape, Numbers(param, param.shape, sizes));
+  TCC_ASSIGN_OR_RETURN(argument.strides, Numbers(param, param.layout.strides, sizes));
   argument.memory = {static_cast<uint8_t*>(data), static_cast<size_t>(bytes)};
   return ArgumentOver(std::move(argument), fmt::format("parameter '{}'", param.var->name));
 }

@@ -3,6 +3,7 @@
 #include <span>
 #include <vector>
 
+#include "ir/expr/evaluate.h"
 #include "ir/expr/function.h"
 #include "support/status.h"
 #include "support/tensor.h"
@@ -20,9 +21,10 @@ struct StridedArgument {
 // Places an argument in `memory`, which may have more bytes than it takes. `what` names it in
 // messages. Error: the memory is too small; strides of elements that have no address.
 StatusOr<StridedArgument> ArgumentOver(StridedArgument argument, const std::string& what);
-// Makes the argument of a parameter in `bytes` at `data`. Error: the same; a symbolic or negative
-// extent or stride.
-StatusOr<StridedArgument> ArgumentOver(const Buffer& param, void* data, int64_t bytes);
+// Makes the argument of a parameter in `bytes` at `data`, for these values of the function's Shape
+// variables. Error: the same; an extent or stride that they do not give, or a negative one.
+StatusOr<StridedArgument> ArgumentOver(const Buffer& param, const Assignment& sizes, void* data,
+                                       int64_t bytes);
 
 // Returns the memory as a tensor: a view, or a compact copy if the argument has strides.
 Tensor TensorOf(const StridedArgument& argument);

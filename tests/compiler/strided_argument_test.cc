@@ -18,7 +18,7 @@ TEST_CASE("rows inside longer ones are taken out and put back", "[compiler][refe
   std::vector<float> memory(12);
   std::iota(memory.begin(), memory.end(), 0.0F);
   Buffer param = Rows({3, 2}, {5, 1});
-  StatusOr<StridedArgument> place = ArgumentOver(param, memory.data(), 12 * sizeof(float));
+  StatusOr<StridedArgument> place = ArgumentOver(param, {}, memory.data(), 12 * sizeof(float));
   REQUIRE(place.ok());
   Tensor tensor = TensorOf(*place);
   std::vector<double> got;
@@ -33,7 +33,7 @@ TEST_CASE("rows inside longer ones are taken out and put back", "[compiler][refe
 TEST_CASE("rows that leave their memory are refused", "[compiler][reference]") {
   float memory[12] = {};
   auto refused = [&](const Buffer& param) {
-    return !ArgumentOver(param, memory, sizeof(memory)).ok();
+    return !ArgumentOver(param, {}, memory, sizeof(memory)).ok();
   };
   CHECK_FALSE(refused(Rows({3, 2}, {5, 1})));
   CHECK(refused(Rows({3, 2}, {6, 1})));
