@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/expr/evaluate.h"
 #include "runtime/executor/available_memory.h"
 
 namespace tcc {
@@ -14,8 +15,9 @@ int64_t Sum(int64_t a, int64_t b) {
 }
 
 int64_t BytesOf(const Value& value) {
-  std::optional<std::vector<int64_t>> shape = StaticShape(value);
-  return shape ? ByteCount(value.dtype, *shape).value_or(INT64_MAX) : 0;
+  std::vector<int64_t> shape;
+  for (const Expr& extent : value.shape) shape.push_back(AtUsual(extent).value_or(0));
+  return ByteCount(value.dtype, shape).value_or(INT64_MAX);
 }
 
 }  // namespace

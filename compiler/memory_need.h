@@ -17,8 +17,8 @@ struct MemoryNeed {
   std::string largest;    // the node that touches the most bytes: "node 'tile' (Tile)"
 };
 
-// Computes the need. Expects shapes to be inferred and within CheckExtents; symbolic shapes count
-// as 0. Sums saturate at INT64_MAX.
+// Computes the need at the usual sizes. Expects shapes to be inferred and within CheckExtents.
+// Sums saturate at INT64_MAX.
 MemoryNeed MemoryNeedOf(const Graph& graph);
 
 // Fails with ResourceExhausted where this machine cannot hold the weights, as compilation must.

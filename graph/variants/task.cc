@@ -14,6 +14,7 @@
 #include "graph/variants/own_shapes.h"
 #include "graph/variants/variants.h"
 #include "ir/expr/compare.h"
+#include "ir/expr/evaluate.h"
 #include "ir/expr/operators.h"
 #include "ir/expr/visitor.h"
 
@@ -36,7 +37,7 @@ double FlopsOf(const ComputeExpr& stage) {
   double points = 1;
   for (const auto* axes : {&stage.axes, &stage.reduce_axes}) {
     for (const Axis& axis : *axes) {
-      points *= static_cast<double>(AsConstant(axis.extent).value_or(0));
+      points *= static_cast<double>(AtUsual(axis.extent).value_or(0));
     }
   }
   double per_point = OperationsIn(stage.values);
@@ -47,7 +48,7 @@ double FlopsOf(const ComputeExpr& stage) {
 double FlopsOf(const OrderedExpr& stage) {
   double points = 1;
   for (const Axis& axis : stage.axes) {
-    points *= static_cast<double>(AsConstant(axis.extent).value_or(0));
+    points *= static_cast<double>(AtUsual(axis.extent).value_or(0));
   }
   return points * OperationsIn({stage.value});
 }
@@ -60,7 +61,7 @@ using Elements = std::unordered_map<Var, double, VarHash>;
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 double ValueOf(const Expr& extent) {
-  std::optional<int64_t> value = AsConstant(extent);
+  std::optional<int64_t> value = AtUsual(extent);
   return value ? static_cast<double>(*value) : kUnknown;
 }
 
@@ -140,7 +141,7 @@ class AccessedElements {
 // once: of a table from which a few rows are gathered, only these rows. If several accesses read
 // one buffer, only the one with the most elements counts. The result is thus a lower bound for any
 // schedule, except where computed indices make different points of one access meet the same
-// elements (gathered rows that are equal). nullopt while an extent is symbolic.
+// elements (gathered rows that are equal). Extents are the usual ones.
 std::optional<int64_t> MovedBytes(const TensorProgram& program) {
   AccessedElements accesses(program);
   for (const TensorExpr& stage : program.stages) accesses.AddStage(stage);

@@ -58,10 +58,10 @@ struct Task {
   // those at the set bits of p + 1. One without variants has nothing to compute.
   std::vector<Task> zero_cases = {};
   // The floating-point operations of the direct variant, padding included: a multiply-add counts as
-  // two. 0 if a dimension is symbolic.
+  // two. At the usual sizes.
   double flops = 0;
   // The bytes of the input and output elements that one call of the direct variant reads or
-  // writes, each counted once; nullopt if a dimension is symbolic.
+  // writes at the usual sizes, each counted once; nullopt if these are unknown.
   std::optional<int64_t> moved_bytes = {};
   NumericMode numeric = NumericMode::kStrict;  // the mode that some operand is rounded by
   // Whether a contraction of f32 ignores the requested rounding: attention, MatMulWords.
