@@ -56,7 +56,6 @@ void WarnOfOddities(const std::vector<std::string>& lines, std::set<std::string>
 // Runs the passes on a graph and cuts it into subgraphs; notes what they did.
 StatusOr<FusedGraph> Optimize(Graph graph, const CompileOptions& options,
                               std::set<std::string>& told, SizeNotes& notes) {
-  TCC_RETURN_IF_ERROR(ExpectBoundInputs(graph));
   std::vector<std::string> output_names = OutputNames(graph);
   std::vector<std::vector<Expr>> declared = DeclaredShapes(graph);
   if (options.notes) notes.before = DescribeImported(graph);
@@ -77,9 +76,11 @@ StatusOr<FusedGraph> Optimize(Graph graph, const CompileOptions& options,
   return FuseSubgraphs(std::move(graph), options.target);
 }
 
-// Returns the failure of a model's graph, with its size where sizes are listed.
-Status AtSize(const Status& status, const ListedSizes& listed, size_t number) {
-  if (status.ok() || listed.sizes.empty()) return status;
+// Returns the failure of one of so many graphs, with its size where that is listed.
+Status AtSize(const Status& status, const ListedSizes& listed, size_t number, size_t graphs) {
+  const size_t others = graphs - listed.sizes.size();
+  if (status.ok() || number < others) return status;
+  number -= others;
   std::vector<std::string> dims;
   for (size_t d = 0; d < listed.dims.size(); ++d) {
     dims.push_back(fmt::format("{}={}", listed.dims[d], listed.sizes[number][d]));
@@ -105,9 +106,14 @@ StatusOr<Artefact> CompileModel(SizedModel model, const CompileOptions& options)
   std::vector<SizeNotes> notes(model.graphs.size());
   std::set<std::string> told;
   SharedConstants constants;
+  // Schedules are made for known extents.
+  const bool may_be_free = options.target.kind == TargetKind::kReference &&
+                           model.graphs.size() > model.listed.sizes.size();
   for (size_t i = 0; i < model.graphs.size(); ++i) {
-    StatusOr<FusedGraph> fused = Optimize(std::move(model.graphs[i]), options, told, notes[i]);
-    if (!fused.ok()) return AtSize(fused.status(), model.listed, i);
+    Status bound = may_be_free ? OkStatus() : ExpectBoundInputs(model.graphs[i]);
+    StatusOr<FusedGraph> fused =
+        bound.ok() ? Optimize(std::move(model.graphs[i]), options, told, notes[i]) : bound;
+    if (!fused.ok()) return AtSize(fused.status(), model.listed, i, model.graphs.size());
     if (model.graphs.size() > 1) constants.Share(fused->graph);
     graphs.push_back(*std::move(fused));
   }
@@ -118,7 +124,7 @@ StatusOr<Artefact> CompileModel(SizedModel model, const CompileOptions& options)
   report("plan");
   TCC_RETURN_IF_ERROR(StopIfRequested(options.stop));
   TCC_ASSIGN_OR_RETURN(ExecutionPlan plan,
-                       BuildExecutionPlan(graphs, model.listed.sizes, kernels, options.target));
+                       BuildExecutionPlan(graphs, model.listed, kernels, options.target));
 
   TCC_RETURN_IF_ERROR(PrepareWeights(kernels, plan.prepared, options.threads, options.stop));
 

@@ -7,6 +7,10 @@
 #include <set>
 #include <unordered_set>
 
+#include "compiler/plan_sizes.h"
+#include "graph/ops/node_lowering.h"
+#include "ir/expr/substitute.h"
+#include "ir/simplify/simplify.h"
 #include "runtime/cpu/cpu_features.h"
 #include "support/version.h"
 #include "support/wanted_option.h"
@@ -14,41 +18,88 @@
 namespace tcc {
 namespace {
 
-StatusOr<TensorInfo> InfoOf(const Value& value) {
-  std::optional<std::vector<int64_t>> shape = StaticShape(value);
-  if (!shape) {
-    Status status = Unsupported("'{}' has free dimensions ({}); expected each to be given a value",
-                                value.name, fmt::join(FreeDimensions(value), ", "));
-    return WithOption(WithOption(std::move(status), Option::kDims), Option::kShapes);
+// A compiled model's graphs, and the variables that its metadata tells of them.
+struct Sized {
+  std::span<const FusedGraph> graphs;
+  const ListedSizes& listed;
+  FreeDims dims;
+
+  bool HasGeneral() const { return graphs.size() > listed.sizes.size(); }
+  const Graph& graph(size_t number) const { return graphs[number].graph; }
+};
+
+StatusOr<TensorInfo> InfoOf(const Value& value, const VariableCodes& codes) {
+  TensorInfo info{value.name, value.dtype, {}};
+  for (const Expr& extent : value.shape) {
+    std::optional<SizeExpr> code = WholeSizeCode(Simplify(extent), codes);
+    if (!code) {
+      Status status = Unsupported(
+          "'{}' has shape {}, which is no formula over the inputs' dimensions; expected each to be "
+          "given a value",
+          value.name, ShapeText(value.shape));
+      return WithOption(WithOption(std::move(status), Option::kDims), Option::kShapes);
+    }
+    info.shape.push_back(*std::move(code));
   }
-  return StaticTensor(value.name, value.dtype, *shape);
+  return info;
 }
 
-// Describes an output over all listed sizes.
-StatusOr<TensorInfo> InfoOfOutput(std::span<const FusedGraph> graphs, const ListedSizes& listed,
-                                  size_t output) {
+// Returns a general extent at a listed size, as a formula over the dimensions that it leaves free.
+std::optional<SizeExpr> AtListedSize(const Sized& model, const Expr& extent, size_t size) {
+  std::unordered_map<Var, Expr, VarHash> values;
+  const Graph& general = model.graph(0);
+  for (size_t i = 0; i < model.listed.dim_of.size(); ++i) {
+    for (size_t axis = 0; axis < model.listed.dim_of[i].size(); ++axis) {
+      std::optional<size_t> dim = model.listed.dim_of[i][axis];
+      const auto* var = general.value(general.inputs[i]).shape[axis].as<VarNode>();
+      if (dim && var) values.emplace(Var(var), Expr(model.listed.sizes[size][*dim]));
+    }
+  }
+  return WholeSizeCode(Simplify(Substitute(extent, values)), model.dims.codes);
+}
+
+// Describes an output over all graphs.
+StatusOr<TensorInfo> InfoOfOutput(const Sized& model, size_t output) {
   std::vector<TensorInfo> infos;
-  for (const FusedGraph& fused : graphs) {
-    const Value& value = fused.graph.value(fused.graph.outputs[output]);
-    TCC_ASSIGN_OR_RETURN(TensorInfo info, InfoOf(value));
+  for (size_t g = 0; g < model.graphs.size(); ++g) {
+    const Graph& graph = model.graph(g);
+    TCC_ASSIGN_OR_RETURN(TensorInfo info,
+                         InfoOf(graph.value(graph.outputs[output]), model.dims.codes));
     infos.push_back(std::move(info));
   }
-  TensorInfo& info = infos[0];
+  TensorInfo info = infos[0];
   for (const TensorInfo& other : infos) {
     if (other.shape.size() == info.shape.size()) continue;
     return Unsupported("output '{}' has rank {} at one listed size and {} at another; expected one",
                        info.name, info.shape.size(), other.shape.size());
   }
-  if (listed.sizes.empty()) return info;
+  if (model.listed.sizes.empty()) return info;
+  const std::vector<SizeExpr> dims = CodesOfListedDims(model.graphs, model.listed, model.dims);
+  const Graph& first = model.graph(0);
   for (size_t axis = 0; axis < info.shape.size(); ++axis) {
-    std::vector<int64_t> extents;
-    for (const TensorInfo& at : infos) extents.push_back(*at.shape[axis].AsConstant());
-    info.shape[axis] = ExtentBySize(listed.sizes, extents);
+    std::vector<SizeExpr> extents;
+    for (const TensorInfo& at : infos) extents.push_back(at.shape[axis]);
+    const Expr& extent = first.value(first.outputs[output]).shape[axis];
+    // The general formula serves the sizes where it agrees.
+    for (size_t g = 1; g < extents.size() && model.HasGeneral(); ++g) {
+      if (AtListedSize(model, extent, g - 1) == extents[g]) extents[g] = extents[0];
+    }
+    info.shape[axis] = ExtentBySize(dims, model.listed.sizes, extents);
+    if (CheckSizeExpr(info.shape[axis], INT64_MAX).ok()) continue;
+    return Unsupported("dimension {} of output '{}' is another formula at each of {} sizes", axis,
+                       info.name, infos.size());
   }
   return info;
 }
 
-// Describes the listed sizes, and which dimensions of the inputs they are.
+// Describes the free dimensions.
+void DescribeFreeDims(const FreeDims& dims, Metadata& metadata) {
+  for (const Var& var : dims.vars) {
+    metadata.shape_variables.push_back({var->name, var->low, var->high, var->usual});
+  }
+}
+
+// Describes the listed sizes as the only ones, and which dimensions of the inputs they are.
 void DescribeSizes(const ListedSizes& listed, Metadata& metadata) {
   for (size_t d = 0; d < listed.dims.size(); ++d) {
     auto [low, high] = std::ranges::minmax(
@@ -125,23 +176,31 @@ StatusOr<Metadata> DescribeModel(std::span<const FusedGraph> graphs, const Liste
                                  const std::vector<std::string>& output_names,
                                  const KernelSet& kernels, const CompiledModule& code,
                                  const Target& target, NumericMode numeric) {
+  const Sized model{graphs, listed, FreeDimsOf(graphs)};
   const Graph& graph = graphs[0].graph;
   Metadata metadata;
   metadata.model = graph.name;
   for (ValueId id : graph.inputs) {
-    TCC_ASSIGN_OR_RETURN(TensorInfo info, InfoOf(graph.value(id)));
+    TCC_ASSIGN_OR_RETURN(TensorInfo info, InfoOf(graph.value(id), model.dims.codes));
     metadata.inputs.push_back(std::move(info));
   }
   for (size_t i = 0; i < graph.outputs.size(); ++i) {
-    TCC_ASSIGN_OR_RETURN(TensorInfo info, InfoOfOutput(graphs, listed, i));
+    TCC_ASSIGN_OR_RETURN(TensorInfo info, InfoOfOutput(model, i));
     info.name = output_names[i];
     metadata.outputs.push_back(std::move(info));
   }
-  DescribeSizes(listed, metadata);
+  if (model.HasGeneral()) {
+    DescribeFreeDims(model.dims, metadata);
+  } else {
+    DescribeSizes(listed, metadata);
+  }
   for (const KernelStages& kernel : kernels.kernels) {
     // The int64 holds no more, and no machine could run it.
     auto flops = static_cast<int64_t>(std::min(kernel.flops, 9e18));
-    metadata.kernels.push_back({kernel.symbol, kernel.nodes, flops});
+    KernelInfo& info = metadata.kernels.emplace_back(kernel.symbol, kernel.nodes, flops);
+    for (const Var& size : kernel.variants[kernel.schedule.variant].vars) {
+      info.shape_args.push_back({size->low, size->high});
+    }
   }
   // Kernels that the interpreter runs have no machine code.
   for (size_t i = 0; i < code.kernels.size(); ++i) {

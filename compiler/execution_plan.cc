@@ -5,8 +5,13 @@
 #include <set>
 
 #include "compiler/plan_buffers.h"
+#include "compiler/plan_sizes.h"
+#include "compiler/shape_checks.h"
+#include "graph/ops/node_lowering.h"
+#include "ir/expr/evaluate.h"
 #include "ir/graph/constants.h"
 #include "ir/graph/graph_bodies.h"
+#include "ir/simplify/simplify.h"
 #include "runtime/executor/available_memory.h"
 #include "support/check.h"
 
@@ -74,23 +79,26 @@ bool WritesAll(const Subgraph& subgraph) {
 // in order. A buffer that is older than a loop and used in it lives to the loop's end.
 class PlanBuilder {
  public:
-  PlanBuilder(const KernelSet& kernels, int64_t alignment)
-      : kernels_(kernels), alignment_(alignment) {}
+  PlanBuilder(const KernelSet& kernels, int64_t alignment, const FreeDims& dims)
+      : kernels_(kernels), alignment_(alignment), sizes_(result_.plan, dims.codes) {}
 
-  StatusOr<ExecutionPlan> Build(std::span<const FusedGraph> graphs,
-                                std::span<const std::vector<int64_t>> sizes) {
+  StatusOr<ExecutionPlan> Build(std::span<const FusedGraph> graphs, const ListedSizes& listed,
+                                const FreeDims& dims) {
     Plan& plan = result_.plan;
-    if (sizes.empty()) {
+    const bool has_general = graphs.size() > listed.sizes.size();
+    plan.shape_variables =
+        static_cast<uint32_t>(has_general ? dims.vars.size() : listed.dims.size());
+    if (listed.sizes.empty()) {
       TCC_RETURN_IF_ERROR(AddGraph(graphs[0]));
     } else {
-      plan.shape_variables = static_cast<uint32_t>(sizes[0].size());
-      plan.lets.push_back(NumberOfSize(sizes));
+      number_ = sizes_.Let(NumberOfSize(CodesOfListedDims(graphs, listed, dims), listed.sizes,
+                                        has_general ? OtherSizes::kFirst : OtherSizes::kNone));
       TCC_RETURN_IF_ERROR(AddSwitch(graphs));
     }
     TCC_RETURN_IF_ERROR(CheckMemoryFor(buffers_.weight_bytes(), "the weights"));
     PlanBuffers::Placed placed = std::move(buffers_).Place();
     plan.buffers = std::move(placed.buffers);
-    plan.arena_bytes = SelectByNumber(NumberLet(), placed.arena_bytes);
+    plan.arena_bytes = SelectByNumber(number_, placed.arena_bytes);
     result_.weights = placed.weights;
     result_.prepared = std::move(placed.prepared);
     result_.activation_bytes = placed.activation_bytes;
@@ -113,12 +121,9 @@ class PlanBuilder {
     Writing writing = Writing::kInPlace;
   };
 
-  // The number of the listed size of a run, the plan's only let.
-  SizeExpr NumberLet() const { return SizeExpr::Variable(result_.plan.shape_variables); }
-
-  // Adds a switch by the number of the size, whose bodies run the graphs.
+  // Adds a switch by the number of the graph, whose bodies run the graphs.
   Status AddSwitch(std::span<const FusedGraph> graphs) {
-    PlanSwitch choice{.which = NumberLet(), .bodies = {}};
+    PlanSwitch choice{.which = number_, .bodies = {}};
     std::vector<Instruction>* around = body_;
     for (const FusedGraph& fused : graphs) {
       if (!choice.bodies.empty()) buffers_.BeginBody();
@@ -133,24 +138,54 @@ class PlanBuilder {
 
   Status AddGraph(const FusedGraph& fused) {
     const Graph& graph = fused.graph;
+    for (const ShapeCheck& check : ShapeChecksOf(graph)) {
+      TCC_RETURN_IF_ERROR(AddCheck(check.holds, check.message));
+    }
     Scope scope(graph, fused.subgraphs, fused.parts);
     for (size_t i = 0; i < graph.inputs.size(); ++i) {
-      TCC_ASSIGN_OR_RETURN(int64_t bytes, BytesOf(graph, graph.inputs[i]));
+      TCC_ASSIGN_OR_RETURN(Expr bytes, BytesOf(graph, graph.inputs[i]));
       scope.buffers[graph.inputs[i]] = buffers_.Add(BufferKind::kInput, i, bytes);
     }
     std::vector<Result> results;
     for (size_t i = 0; i < graph.outputs.size(); ++i) {
-      TCC_ASSIGN_OR_RETURN(int64_t bytes, BytesOf(graph, graph.outputs[i]));
+      TCC_ASSIGN_OR_RETURN(Expr bytes, BytesOf(graph, graph.outputs[i]));
       results.push_back({graph.outputs[i], buffers_.Add(BufferKind::kOutput, i, bytes)});
     }
     return RunScope(scope, results);
   }
 
-  static StatusOr<int64_t> BytesOf(const Graph& graph, ValueId id) {
+  // Adds a check for the graph at hand.
+  Status AddCheck(const Expr& holds, const std::string& message) {
+    if (!sizes_.Has(holds)) return Unsupported("a run cannot check this: {}", message);
+    SizeExpr code = sizes_.Of(holds);
+    if (!number_.AsConstant()) {
+      SizeExpr is_graph = Combine(SizeOp::kEqual, number_, static_cast<int64_t>(graph_));
+      code = SelectSize(is_graph, code, 1);
+    }
+    result_.plan.checks.push_back({std::move(code), message});
+    return OkStatus();
+  }
+
+  // Returns the bytes of elements of a shape, as a formula.
+  StatusOr<Expr> BytesOf(const Value& value, const std::vector<Expr>& shape) const {
+    if (std::optional<std::vector<int64_t>> known = AsNumbers(shape)) {
+      TCC_ASSIGN_OR_RETURN(int64_t bytes, ByteCount(value.dtype, *known));
+      return Expr(bytes);
+    }
+    const int64_t bits = value.dtype.bits();
+    Expr elements = Product(shape);
+    Expr bytes =
+        Simplify(bits % 8 == 0 ? elements * Expr(bits / 8) : CeilDivide(elements * Expr(bits), 8));
+    if (sizes_.Has(bytes) && AtUsual(bytes)) return bytes;
+    return Unsupported(
+        "value '{}' is of shape {}, whose size is no formula over the inputs' dimensions; bind "
+        "them",
+        value.name, ShapeText(shape));
+  }
+
+  StatusOr<Expr> BytesOf(const Graph& graph, ValueId id) const {
     const Value& value = graph.value(id);
-    std::optional<std::vector<int64_t>> shape = StaticShape(value);
-    if (shape) return ByteCount(value.dtype, *shape);
-    return Unsupported("value '{}' has no static shape; bind its dimensions", value.name);
+    return BytesOf(value, value.shape);
   }
 
   void Emit(Instruction instruction) {
@@ -158,7 +193,7 @@ class PlanBuilder {
     buffers_.Advance();
   }
 
-  BufferId AddArena(const std::string& value, int64_t bytes) {
+  BufferId AddArena(const std::string& value, const Expr& bytes) {
     BufferId buffer = buffers_.Add(BufferKind::kArena, 0, bytes);
     names_[buffer] = value;
     return buffer;
@@ -196,7 +231,7 @@ class PlanBuilder {
     }
     auto found = scope.buffers.find(id);
     if (found == scope.buffers.end()) {
-      TCC_ASSIGN_OR_RETURN(int64_t bytes, BytesOf(scope.graph, id));
+      TCC_ASSIGN_OR_RETURN(Expr bytes, BytesOf(scope.graph, id));
       found = scope.buffers.emplace(id, AddArena(scope.graph.value(id).name, bytes)).first;
     }
     buffers_.Touch(found->second);
@@ -237,24 +272,75 @@ class PlanBuilder {
     return OkStatus();
   }
 
+  // Adds the call of a task. Where sizes may be 0 that is a switch between its zero cases.
   Status AddCall(Scope& scope, const Subgraph& subgraph) {
     const size_t number = next_task_++;
     const Task& task = kernels_.tasks[number];
+    PlannedCall planned{.task = number,
+                        .graph = graph_,
+                        .step = buffers_.now(),
+                        .within = scope.within,
+                        .writes_all = WritesAll(subgraph)};
+    planned.kernel = static_cast<uint32_t>(kernels_.kernel_of_task[number]);
+    TCC_ASSIGN_OR_RETURN(PlanCall call, CallOf(scope, task, planned));
+    if (task.zero_cases.empty()) {
+      Emit({std::move(call)});
+      return OkStatus();
+    }
+    PlanSwitch cases{.which = sizes_.Of(NumberOfZeroCase(task)), .bodies = {{{std::move(call)}}}};
+    for (size_t i = 0; i < task.zero_cases.size(); ++i) {
+      std::vector<Instruction>& body = cases.bodies.emplace_back();
+      std::optional<size_t> kernel = kernels_.kernels_of_zero_cases[number][i];
+      if (!kernel) continue;
+      planned.kernel = static_cast<uint32_t>(*kernel);
+      TCC_ASSIGN_OR_RETURN(PlanCall rest, CallOf(scope, task.zero_cases[i], planned));
+      body.push_back({std::move(rest)});
+    }
+    Emit({std::move(cases)});
+    return OkStatus();
+  }
+
+  // Returns a formula for the place of a task's case among its zero cases, from 1; 0: no size is 0.
+  static Expr NumberOfZeroCase(const Task& task) {
+    Expr number = 0;
+    for (size_t bit = 0; bit < task.may_be_zero.size(); ++bit) {
+      const Expr& size = task.shape_arguments[task.may_be_zero[bit]];
+      number = number + SelectOf(Make<Eq>(size, Expr(0)), int64_t{1} << bit, 0);
+    }
+    return number;
+  }
+
+  static bool HasZeroCase(const Task& task, const Expr& size) {
+    return std::ranges::any_of(task.may_be_zero,
+                               [&](size_t i) { return task.shape_arguments[i].same_as(size); });
+  }
+
+  // Returns the call of a task, or of a zero case, and notes it.
+  StatusOr<PlanCall> CallOf(Scope& scope, const Task& task, const PlannedCall& planned) {
     PlanCall call;
-    call.kernel = static_cast<uint32_t>(kernels_.kernel_of_task[number]);
+    call.kernel = planned.kernel;
     const KernelStages& kernel = kernels_.kernels[call.kernel];
     for (const KernelOperand& operand : kernel.operands) {
       TCC_ASSIGN_OR_RETURN(BufferId buffer, BufferOf(scope, task, kernel, operand));
       call.buffers.push_back(buffer);
     }
-    result_.calls.push_back({.kernel = call.kernel,
-                             .task = number,
-                             .graph = graph_,
-                             .step = buffers_.now(),
-                             .within = scope.within,
-                             .writes_all = WritesAll(subgraph)});
-    Emit({std::move(call)});
-    return OkStatus();
+    const std::vector<Var>& vars = kernel.variants[kernel.schedule.variant].vars;
+    TCC_CHECK(task.shape_arguments.size() == vars.size()) << kernel.symbol;
+    for (size_t i = 0; i < vars.size(); ++i) {
+      const Expr& size = task.shape_arguments[i];
+      if (!sizes_.Has(size)) {
+        return Unsupported("'{}': size {} is no formula over the inputs' dimensions; bind them",
+                           task.name, ShapeText({size}));
+      }
+      call.shape_args.push_back(sizes_.Of(size));
+      if (HasZeroCase(kernels_.tasks[planned.task], size) || BoundsOf(size, {}).low >= vars[i]->low)
+        continue;
+      TCC_RETURN_IF_ERROR(AddCheck(Expr(vars[i]->low) <= size,
+                                   fmt::format("'{}' has the size {}, which has to be at least {}",
+                                               task.name, ShapeText({size}), vars[i]->low)));
+    }
+    result_.calls.push_back(planned);
+    return call;
   }
 
   StatusOr<BufferId> BufferOf(Scope& scope, const Task& task, const KernelStages& kernel,
@@ -352,28 +438,26 @@ class PlanBuilder {
     const Value& Operand(size_t i) const { return scope_.graph.value(node_.inputs[i]); }
 
     Status PlaceTripCount() {
-      int64_t extent = INT64_MAX;
       for (size_t i = 0; i < parts_.scan_inputs; ++i) {
         const Value& value = Operand(parts_.first_scan_input() + i);
-        std::optional<std::vector<int64_t>> shape = StaticShape(value);
-        if (!shape) return Unsupported("'{}' has a free dimension; bind it", value.name);
-        extent = std::min(extent, shape->at(0));
+        TCC_RETURN_IF_ERROR(plan_.BytesOf(value, value.shape).status());
+        extent_ = i == 0 ? value.shape[0] : MinOf(extent_, value.shape[0]);
       }
       if (node_.inputs[0] != kNoValue) {
         if (const Tensor* constant = scope_.graph.ConstantOf(node_.inputs[0])) {
-          extent = std::clamp<int64_t>(ElementAsInt(*constant, 0), 0, extent);
+          extent_ = MinOf(extent_, std::max<int64_t>(ElementAsInt(*constant, 0), 0));
         } else {
           loop_.trip_count = plan_.Use(scope_, node_.inputs[0]);
         }
       }
-      extent_ = extent;
-      loop_.extent = extent;
+      extent_ = Simplify(extent_);
+      loop_.extent = plan_.sizes_.Of(extent_);
       return OkStatus();
     }
 
     Status PlaceCarried() {
       for (size_t k = 0; k < parts_.carried; ++k) {
-        TCC_ASSIGN_OR_RETURN(int64_t bytes, BytesOf(scope_.graph, node_.inputs[2 + k]));
+        TCC_ASSIGN_OR_RETURN(Expr bytes, plan_.BytesOf(scope_.graph, node_.inputs[2 + k]));
         const std::string& name = body_.graph.value(body_.graph.inputs[2 + k]).name;
         BufferId current = plan_.AddArena(name, bytes);
         BufferId next = plan_.AddArena(name, bytes);
@@ -411,52 +495,45 @@ class PlanBuilder {
         BufferId whole = plan_.Use(scope_, node_.inputs[at]);
         // A slice has a fixed place, which does not follow a swap.
         if (plan_.buffers_.IsSwapped(whole)) {
-          TCC_ASSIGN_OR_RETURN(int64_t bytes, BytesOf(scope_.graph, node_.inputs[at]));
+          TCC_ASSIGN_OR_RETURN(Expr bytes, plan_.BytesOf(scope_.graph, node_.inputs[at]));
           BufferId fixed = plan_.AddArena(Operand(at).name, bytes);
           plan_.EmitCopy(whole, fixed);
           whole = fixed;
         }
-        BufferId slice = plan_.buffers_.AddSlice(whole, Counter(), SliceBytes(Operand(at)),
-                                                 Last("scan_input_directions", i, Extent(at)));
+        TCC_ASSIGN_OR_RETURN(Expr bytes, SliceBytes(Operand(at)));
+        BufferId slice = plan_.buffers_.AddSlice(
+            whole, loop_.counter, bytes, Last("scan_input_directions", i, Operand(at).shape[0]));
         BufferId& operand = body_.buffers[body_.graph.inputs[at]];
         operand = slice;
-        if (WritingTo(Operand(at)) == Writing::kInPlace) continue;
-        operand =
-            plan_.AddArena(body_.graph.value(body_.graph.inputs[at]).name, SliceBytes(Operand(at)));
+        if (WritingTo(bytes) == Writing::kInPlace) continue;
+        operand = plan_.AddArena(body_.graph.value(body_.graph.inputs[at]).name, bytes);
         copied_slices_.push_back({slice, operand});
       }
       for (size_t i = 0; i < parts_.scan_outputs; ++i) {
         ValueId output = node_.outputs[parts_.carried + i];
         if (output == kNoValue) continue;
         TCC_ASSIGN_OR_RETURN(BufferId whole, plan_.Place(scope_, output));
-        BufferId slice =
-            plan_.buffers_.AddSlice(whole, Counter(), SliceBytes(scope_.graph.value(output)),
-                                    Last("scan_output_directions", i, extent_));
-        results_.push_back({body_.graph.outputs[1 + parts_.carried + i], slice,
-                            WritingTo(scope_.graph.value(output))});
+        TCC_ASSIGN_OR_RETURN(Expr bytes, SliceBytes(scope_.graph.value(output)));
+        BufferId slice = plan_.buffers_.AddSlice(whole, loop_.counter, bytes,
+                                                 Last("scan_output_directions", i, extent_));
+        results_.push_back({body_.graph.outputs[1 + parts_.carried + i], slice, WritingTo(bytes)});
       }
       return OkStatus();
     }
 
-    // Returns the plan's variable that is the counter.
-    uint32_t Counter() const {
-      return static_cast<uint32_t>(plan_.result_.plan.fixed_variables()) + loop_.counter;
+    // Returns whether kernels can write slices of these bytes in place: small ones may be
+    // misaligned.
+    Writing WritingTo(const Expr& bytes) const {
+      Expr beyond = Simplify(FloorModulo(bytes, plan_.alignment_));
+      return IsConstant(beyond, 0) ? Writing::kInPlace : Writing::kCopied;
     }
 
-    // Returns whether kernels can write the slices in place: small slices may be misaligned.
-    Writing WritingTo(const Value& sliced) const {
-      return SliceBytes(sliced) % plan_.alignment_ == 0 ? Writing::kInPlace : Writing::kCopied;
+    StatusOr<Expr> SliceBytes(const Value& value) const {
+      return plan_.BytesOf(value, {value.shape.begin() + 1, value.shape.end()});
     }
 
-    int64_t Extent(size_t operand) const { return StaticShape(Operand(operand))->at(0); }
-
-    static int64_t SliceBytes(const Value& value) {
-      std::vector<int64_t> shape = *StaticShape(value);
-      return *ByteCount(value.dtype, {shape.begin() + 1, shape.end()});
-    }
-
-    std::optional<int64_t> Last(const char* directions, size_t i, int64_t extent) const {
-      if (RunsBackward(node_, directions, i)) return extent - 1;
+    std::optional<Expr> Last(const char* directions, size_t i, const Expr& extent) const {
+      if (RunsBackward(node_, directions, i)) return Simplify(extent - 1);
       return std::nullopt;
     }
 
@@ -477,7 +554,7 @@ class PlanBuilder {
     LoopParts parts_;
     Scope body_;
     PlanLoop loop_;
-    int64_t extent_ = 0;
+    Expr extent_ = INT64_MAX;
     std::vector<Result> results_;
     std::vector<PlanCopy> copied_slices_;  // to the buffers that the body reads
   };
@@ -485,10 +562,12 @@ class PlanBuilder {
   const KernelSet& kernels_;
   int64_t alignment_;
   ExecutionPlan result_;
-  PlanBuffers buffers_;
+  PlanSizes sizes_;
+  PlanBuffers buffers_{sizes_};
   std::map<BufferId, std::string> names_;  // of the values in arena buffers
   std::vector<Instruction>* body_ = &result_.plan.body;
-  size_t graph_ = 0;  // whose instructions are made
+  size_t graph_ = 0;     // whose instructions are made
+  SizeExpr number_ = 0;  // of the graph that a run takes
   size_t next_task_ = 0;
   uint32_t depth_ = 0;  // enclosing loops
 };
@@ -496,9 +575,10 @@ class PlanBuilder {
 }  // namespace
 
 StatusOr<ExecutionPlan> BuildExecutionPlan(std::span<const FusedGraph> graphs,
-                                           std::span<const std::vector<int64_t>> sizes,
-                                           const KernelSet& kernels, const Target& target) {
-  return PlanBuilder(kernels, target.BufferAlignment()).Build(graphs, sizes);
+                                           const ListedSizes& listed, const KernelSet& kernels,
+                                           const Target& target) {
+  const FreeDims dims = FreeDimsOf(graphs);
+  return PlanBuilder(kernels, target.BufferAlignment(), dims).Build(graphs, listed, dims);
 }
 
 }  // namespace tcc

@@ -26,7 +26,7 @@ struct PlannedCall {
   bool writes_all = true;
 };
 
-// A value in the arena.
+// A value in the arena, at the usual sizes where they are free.
 struct ArenaValue {
   std::string name;
   int64_t offset = 0, bytes = 0;
@@ -42,19 +42,21 @@ struct ExecutionPlan {
   std::vector<std::vector<ArenaValue>> arena;  // by graph
   SharedBytes weights;
   std::vector<PreparedWeight> prepared;  // parts of `weights`, zero until computed
-  int64_t activation_bytes = 0;          // the sum of all arena buffers, without reuse
+  int64_t activation_bytes = 0;          // the sum of all arena buffers, without reuse; as usual
 };
 
 // Builds the plan: one Call per kernel in the order of the subgraphs, and a Loop or If with the
 // Calls of its bodies for a node with bodies. Activations share one arena by their live ranges, and
 // views alias their buffers. A producer writes graph outputs, carried values and the slices that a
 // Loop stacks in place where it can. Every buffer that a kernel accesses has the alignment that the
-// target's kernels expect. Expects static shapes.
+// target's kernels expect. Sizes that the inputs' free dimensions decide are formulas. The plan
+// checks what shape inference took for granted, and calls no kernel for an empty result.
 //
-// With listed sizes (SizedModel::sizes) the graphs are the model at each; the plan switches by the
-// sizes between them. Without, there is one graph.
+// With listed sizes the graphs are those of SizedModel; the plan switches by the sizes between
+// them. Without, there is one graph. Unimplemented, naming the value: its size is no formula over
+// the inputs' dimensions.
 StatusOr<ExecutionPlan> BuildExecutionPlan(std::span<const FusedGraph> graphs,
-                                           std::span<const std::vector<int64_t>> sizes,
-                                           const KernelSet& kernels, const Target& target);
+                                           const ListedSizes& listed, const KernelSet& kernels,
+                                           const Target& target);
 
 }  // namespace tcc

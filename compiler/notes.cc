@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "ir/analysis/canonical.h"
+#include "ir/expr/evaluate.h"
 #include "runtime/executor/run_sizes.h"
 #include "schedule/space/free_schedule.h"
 #include "support/check.h"
@@ -89,9 +90,9 @@ CallNotes DescribeCall(const FusedGraph& fused, const KernelSet& kernels, const 
     if (graph.ConstantOf(id)) continue;
     OperandNotes operand{.operand = i, .value = graph.value(id).name, .shape = {}, .strides = {}};
     for (const Expr& extent : task.variants[0].fn.params[index].shape) {
-      std::optional<int64_t> known = AsConstant(extent);
-      TCC_CHECK(known.has_value()) << "'" << operand.value << "' has a free dimension";
-      operand.shape.push_back(*known);
+      std::optional<int64_t> usual = AtUsual(extent);
+      TCC_CHECK(usual.has_value()) << "'" << operand.value << "' has no usual shape";
+      operand.shape.push_back(*usual);
     }
     // Values of bodies are never parts.
     auto part = call.within.empty() ? fused.parts.find(id) : fused.parts.end();
@@ -145,13 +146,23 @@ Status CheckArena(const SizeNotes& notes, int64_t bytes, int64_t steps) {
   return OkStatus();
 }
 
+// Returns whether an artefact has a body for each of so many sizes, listed ones or all others.
+bool TellsOfSizes(const Artefact& artefact, size_t sizes) {
+  const std::vector<Instruction>& body = artefact.plan.body;
+  const auto* choice = body.size() == 1 ? std::get_if<PlanSwitch>(&body[0].op) : nullptr;
+  if (sizes == 1 || artefact.plan.shape_variables == 0 || !artefact.metadata.sizes.empty()) {
+    return sizes == std::max<size_t>(artefact.metadata.sizes.size(), 1);
+  }
+  return choice != nullptr && choice->bodies.size() == sizes;
+}
+
 // Checks the arena of each size, and that calls are steps of the plan.
 Status CheckSteps(const Notes& notes, const Artefact& artefact) {
   const int64_t steps = StepsOf(artefact.plan.body);
-  const size_t sizes = std::max<size_t>(artefact.metadata.sizes.size(), 1);
-  if (notes.others.size() + 1 != sizes) {
-    return InvalidInput("notes: they tell of {} sizes; the metadata has {}",
-                        notes.others.size() + 1, sizes);
+  const size_t sizes = notes.others.size() + 1;
+  if (!TellsOfSizes(artefact, sizes)) {
+    return InvalidInput("notes: they tell of {} sizes; the metadata has {}", sizes,
+                        std::max<size_t>(artefact.metadata.sizes.size(), 1));
   }
   for (size_t number = 0; number < sizes; ++number) {
     TCC_ASSIGN_OR_RETURN(int64_t bytes, ArenaBytes(artefact, number));

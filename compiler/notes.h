@@ -57,7 +57,7 @@ struct KernelNotes {
 struct OperandNotes {
   size_t operand = 0;
   std::string value;
-  std::vector<int64_t> shape;    // as it is stored
+  std::vector<int64_t> shape;    // as it is stored, at the usual sizes
   std::vector<int64_t> strides;  // in elements; empty: one after another
 
   friend bool operator==(const OperandNotes&, const OperandNotes&) = default;
@@ -84,7 +84,8 @@ struct SizeNotes {
   friend bool operator==(const SizeNotes&, const SizeNotes&) = default;
 };
 
-// The notes of an artefact. The base has the first listed size, or the only one.
+// The notes of an artefact. The base has the first listed size, the only one, or all that are not
+// listed.
 struct Notes : SizeNotes {
   std::vector<KernelNotes> kernels;  // in the order of the metadata
   std::vector<CallNotes> calls;      // in the order of the plan's Calls

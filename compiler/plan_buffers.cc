@@ -2,15 +2,29 @@
 
 #include <algorithm>
 
-namespace tcc {
+#include "ir/expr/evaluate.h"
+#include "ir/simplify/simplify.h"
+#include "support/check.h"
 
-BufferId PlanBuffers::Add(BufferKind kind, size_t index, int64_t bytes) {
+namespace tcc {
+namespace {
+
+// Returns the bytes rounded up to kArenaAlignment.
+Expr Aligned(const Expr& bytes) {
+  return Simplify(CeilDivide(bytes, kArenaAlignment) * Expr(kArenaAlignment));
+}
+
+}  // namespace
+
+BufferId PlanBuffers::Add(BufferKind kind, size_t index, const Expr& bytes) {
+  std::optional<int64_t> usual = AtUsual(bytes);
+  TCC_CHECK(usual.has_value()) << "bytes are not known at the usual sizes";
   PlanBuffer buffer;
   buffer.kind = kind;
   buffer.index = static_cast<uint32_t>(index);
-  buffer.bytes = bytes;
+  buffer.bytes = sizes_->Of(bytes);
   buffers_.push_back(std::move(buffer));
-  live_.push_back({bytes, now_, now_});
+  live_.push_back({bytes, {std::max<int64_t>(*usual, 0), now_, now_}});
   return static_cast<BufferId>(buffers_.size() - 1);
 }
 
@@ -40,16 +54,18 @@ int64_t PlanBuffers::weight_bytes() const {
   int64_t sum = 0;
   for (size_t i = 0; i < buffers_.size(); ++i) {
     if (buffers_[i].kind != BufferKind::kWeight) continue;
-    if (__builtin_add_overflow(sum, live_[i].bytes, &sum)) return INT64_MAX;
+    if (__builtin_add_overflow(sum, live_[i].live.bytes, &sum)) return INT64_MAX;
   }
   return sum;
 }
 
-BufferId PlanBuffers::AddSlice(BufferId whole, uint32_t counter, int64_t bytes,
-                               std::optional<int64_t> last) {
+BufferId PlanBuffers::AddSlice(BufferId whole, uint32_t counter, const Expr& bytes,
+                               const std::optional<Expr>& last) {
   BufferKind kind = buffers_[whole].kind;
   BufferId slice = Add(kind, buffers_[whole].index, bytes);
-  slices_.push_back({slice, whole, counter, bytes, last});
+  std::optional<SizeExpr> last_counter;
+  if (last) last_counter = sizes_->Of(*last);
+  slices_.push_back({slice, whole, counter, std::move(last_counter)});
   whole_of_[slice] = whole;
   Touch(whole);
   return slice;
@@ -71,7 +87,7 @@ void PlanBuffers::Touch(BufferId buffer) {
        whole = whole_of_.find(buffer)) {
     buffer = whole->second;
   }
-  live_[buffer].last = now_;
+  live_[buffer].live.last = now_;
 }
 
 void PlanBuffers::Pair(BufferId current, BufferId next) {
@@ -80,7 +96,7 @@ void PlanBuffers::Pair(BufferId current, BufferId next) {
 }
 
 void PlanBuffers::KeepThroughLoop(int64_t begin) {
-  for (LiveBuffer& live : live_) {
+  for (auto& [bytes, live] : live_) {
     if (live.first < begin && live.last >= begin) live.last = now_;
   }
 }
@@ -101,7 +117,7 @@ PlanBuffers::Placed PlanBuffers::Place() && {
   placed.prepared = std::move(prepared_);
   // An odd number of iterations leaves the two buffers' contents swapped.
   for (const auto& [current, next] : pairs_) {
-    LiveBuffer &a = live_[current], &b = live_[next];
+    LiveBuffer &a = live_[current].live, &b = live_[next].live;
     a.first = b.first = std::min(a.first, b.first);
     a.last = b.last = std::max(a.last, b.last);
   }
@@ -115,20 +131,54 @@ PlanBuffers::Placed PlanBuffers::Place() && {
 
 void PlanBuffers::PlaceArena(BufferId begin, BufferId end, Placed& placed) {
   std::vector<BufferId> arena;
-  std::vector<LiveBuffer> live;
   for (BufferId id = begin; id < end; ++id) {
     if (buffers_[id].kind != BufferKind::kArena || whole_of_.contains(id)) continue;
     arena.push_back(id);
-    live.push_back(live_[id]);
-    placed.activation_bytes += live_[id].bytes;
+    placed.activation_bytes += live_[id].live.bytes;
   }
-  MemoryPlan memory = PlanMemory(live);
+  bool is_fixed = std::ranges::all_of(
+      arena, [&](BufferId id) { return AsConstant(live_[id].bytes).has_value(); });
   std::vector<Lifetime>& lifetimes = placed.lifetimes.emplace_back();
+  placed.arena_bytes.push_back(is_fixed ? PlaceFixed(arena, lifetimes)
+                                        : PlaceInSlots(arena, lifetimes));
+}
+
+// Places buffers of known size. Returns the bytes of the arena.
+SizeExpr PlanBuffers::PlaceFixed(std::span<const BufferId> arena,
+                                 std::vector<Lifetime>& lifetimes) {
+  std::vector<LiveBuffer> live;
+  for (BufferId id : arena) live.push_back(live_[id].live);
+  MemoryPlan memory = PlanMemory(live);
   for (size_t i = 0; i < arena.size(); ++i) {
     buffers_[arena[i]].offset = memory.offsets[i];
     lifetimes.push_back({arena[i], memory.offsets[i], live[i]});
   }
-  placed.arena_bytes.push_back(memory.arena_bytes);
+  return memory.arena_bytes;
+}
+
+// Places buffers of free size in slots, one behind the other. Returns the bytes of the arena.
+SizeExpr PlanBuffers::PlaceInSlots(std::span<const BufferId> arena,
+                                   std::vector<Lifetime>& lifetimes) {
+  std::vector<FreeBuffer> buffers;
+  for (BufferId id : arena) {
+    buffers.push_back(live_[id]);
+    lifetimes.push_back({id, 0, live_[id].live});
+  }
+  SizeExpr end = 0;
+  int64_t usual_end = 0;
+  for (const MemorySlot& slot : AssignSlots(buffers)) {
+    for (size_t member : slot.members) {
+      buffers_[arena[member]].offset = end;
+      lifetimes[member].offset = usual_end;
+    }
+    SizeExpr bytes = sizes_->Of(Aligned(slot.sizes[0]));
+    for (const Expr& size : std::span(slot.sizes).subspan(1)) {
+      bytes = sizes_->Let(Combine(SizeOp::kMax, bytes, sizes_->Of(Aligned(size))));
+    }
+    end = usual_end == 0 ? bytes : sizes_->Let(Combine(SizeOp::kAdd, end, bytes));
+    usual_end += slot.usual_bytes;
+  }
+  return end;
 }
 
 // Places parts in order of creation, since a part may be inside another part.
@@ -139,13 +189,15 @@ void PlanBuffers::PlaceParts() {
   }
 }
 
-// Places slices in order of creation, since a slice may be inside another slice.
+// Places slices in order of creation, since a slice may be inside another slice. No let may follow,
+// which would move the counters.
 void PlanBuffers::PlaceSlices() {
   for (const Slice& slice : slices_) {
-    SizeExpr index = SizeExpr::Variable(slice.counter);
+    SizeExpr index = sizes_->Counter(slice.counter);
     if (slice.last) index = Combine(SizeOp::kSub, *slice.last, index);
-    buffers_[slice.buffer].offset = Combine(SizeOp::kAdd, buffers_[slice.whole].offset,
-                                            Combine(SizeOp::kMul, index, slice.bytes));
+    buffers_[slice.buffer].offset =
+        Combine(SizeOp::kAdd, buffers_[slice.whole].offset,
+                Combine(SizeOp::kMul, index, buffers_[slice.buffer].bytes));
   }
 }
 

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/memory_slots.h"
+#include "compiler/plan_sizes.h"
 #include "runtime/artefact/artefact.h"
 #include "runtime/artefact/memory_plan.h"
 #include "support/tensor.h"
@@ -25,20 +27,24 @@ struct PreparedWeight {
 
 // The buffers of a plan while its instructions are made, with one arena for all bodies. Time is
 // counted in instructions; a body's instructions come before the one that owns it. An arena buffer
-// is live from its creation to its last touch.
+// is live from its creation to its last touch. Bytes are formulas over Shape variables.
 class PlanBuffers {
  public:
+  explicit PlanBuffers(PlanSizes& sizes) : sizes_(&sizes) {}
+
   int64_t now() const { return now_; }
   void Advance() { ++now_; }
 
-  BufferId Add(BufferKind kind, size_t index, int64_t bytes);
+  // Expects that the bytes have code and a value at the usual sizes.
+  BufferId Add(BufferKind kind, size_t index, const Expr& bytes);
   // Adds a weight; constants that are the same bytes in memory share one buffer.
   BufferId AddWeight(const Tensor& tensor);
   // Adds a prepared weight; equal functions of the same constants share one buffer.
   BufferId AddPrepared(const PreparedWeight& weight);
-  // Adds a slice of `whole` that moves by its size with a loop's counter, a variable of the plan.
-  // Where the loop runs backward, `last` is the counter of the slice at the beginning.
-  BufferId AddSlice(BufferId whole, uint32_t counter, int64_t bytes, std::optional<int64_t> last);
+  // Adds a slice of `whole` that moves by its size with a loop's counter. Where the loop runs
+  // backward, `last` is the counter of the slice at the beginning.
+  BufferId AddSlice(BufferId whole, uint32_t counter, const Expr& bytes,
+                    const std::optional<Expr>& last);
   // Adds a part of `whole` at a fixed offset; there is one buffer per offset and size.
   BufferId AddPart(BufferId whole, int64_t offset, int64_t bytes);
 
@@ -51,7 +57,7 @@ class PlanBuffers {
   // older buffer that the loop touches.
   void KeepThroughLoop(int64_t begin);
 
-  // An arena buffer with memory of its own, and when it is live.
+  // An arena buffer with memory of its own at the usual sizes, and when it is live.
   struct Lifetime {
     BufferId buffer = 0;
     int64_t offset = 0;
@@ -62,11 +68,12 @@ class PlanBuffers {
   // anywhere in the arena.
   void BeginBody() { bodies_.push_back(static_cast<BufferId>(buffers_.size())); }
 
-  // Assigns every buffer its place and returns buffers, arena sizes and weights.
+  // Assigns every buffer its place and returns buffers, arena sizes and weights. A body without
+  // free sizes is packed tightly (PlanMemory), others by slots.
   struct Placed {
     std::vector<PlanBuffer> buffers;
     std::vector<std::vector<Lifetime>> lifetimes;  // by body, then by buffer
-    std::vector<int64_t> arena_bytes;              // by body
+    std::vector<SizeExpr> arena_bytes;             // by body: a number or a let
     int64_t activation_bytes = 0;                  // of all arena buffers, without reuse
     SharedBytes weights;
     std::vector<PreparedWeight> prepared;  // parts of the weights, not computed yet
@@ -79,8 +86,7 @@ class PlanBuffers {
   struct Slice {
     BufferId buffer, whole;
     uint32_t counter;
-    int64_t bytes;
-    std::optional<int64_t> last;
+    std::optional<SizeExpr> last;
   };
 
   struct Part {
@@ -89,11 +95,14 @@ class PlanBuffers {
   };
 
   void PlaceArena(BufferId begin, BufferId end, Placed& placed);
+  SizeExpr PlaceFixed(std::span<const BufferId> arena, std::vector<Lifetime>& lifetimes);
+  SizeExpr PlaceInSlots(std::span<const BufferId> arena, std::vector<Lifetime>& lifetimes);
   void PlaceParts();
   void PlaceSlices();
 
+  PlanSizes* sizes_;
   std::vector<PlanBuffer> buffers_;
-  std::vector<LiveBuffer> live_;  // by buffer; used for arena buffers only
+  std::vector<FreeBuffer> live_;  // by buffer; lifetimes are used for arena buffers only
   std::vector<Slice> slices_;
   std::vector<Part> parts_;
   std::map<std::tuple<BufferId, int64_t, int64_t>, BufferId> part_at_;

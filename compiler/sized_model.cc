@@ -17,6 +17,13 @@ std::string TextOf(const DimSizes& size) {
   return fmt::format("{}", fmt::join(dims, ","));
 }
 
+// Returns whether the listed dimensions have ranges, so that other sizes are served too.
+bool HaveRanges(std::span<const DimSizes> at, const ImportOptions& options) {
+  return !at.empty() && std::ranges::any_of(at[0], [&](const auto& dim) {
+    return options.ranges.contains(dim.first);
+  });
+}
+
 // Checks what needs no model.
 Status CheckSizes(std::span<const DimSizes> at, const DimSizes& given) {
   if (at.size() > kMaxSizes) {
@@ -83,12 +90,27 @@ class ListedDims {
   std::map<std::string, std::map<size_t, std::string>> dims_;  // by input and axis
 };
 
-// Returns the formula that is 1 where the shape variables have these values.
-SizeExpr IsSize(const std::vector<int64_t>& size) {
+// Checks that a listed size is one that the model with free dimensions takes, too.
+Status CheckInRanges(const Graph& general, const DimSizes& size, const ListedSizes& listed) {
+  for (size_t i = 0; i < listed.dim_of.size(); ++i) {
+    for (size_t axis = 0; axis < listed.dim_of[i].size(); ++axis) {
+      std::optional<size_t> dim = listed.dim_of[i][axis];
+      const auto* var = general.value(general.inputs[i]).shape[axis].as<VarNode>();
+      if (!dim || !var) continue;
+      const int64_t value = size.at(listed.dims[*dim]);
+      if (value >= var->low && value <= var->high) continue;
+      return UsageError("size {} is outside the range {}..{} of dimension '{}'", TextOf(size),
+                        var->low, var->high, listed.dims[*dim]);
+    }
+  }
+  return OkStatus();
+}
+
+// Returns the formula that is 1 where the dimensions have these values.
+SizeExpr IsSize(std::span<const SizeExpr> dims, const std::vector<int64_t>& size) {
   SizeExpr is_size = 1;
   for (size_t d = 0; d < size.size(); ++d) {
-    SizeExpr equal =
-        Combine(SizeOp::kEqual, SizeExpr::Variable(static_cast<int64_t>(d)), SizeExpr(size[d]));
+    SizeExpr equal = Combine(SizeOp::kEqual, dims[d], SizeExpr(size[d]));
     is_size = d == 0 ? equal : Combine(SizeOp::kMul, is_size, equal);
   }
   return is_size;
@@ -101,11 +123,14 @@ StatusOr<SizedModel> ImportAtSizes(const ImportFunction& import_model, ImportOpt
   TCC_RETURN_IF_ERROR(CheckSizes(at, options.dims));
   SizedModel model;
   options.facts_of = PartialEvaluator();
-  if (at.empty()) {
+  const bool serves_others = HaveRanges(at, options);
+  if (at.empty() || serves_others) {
     TCC_ASSIGN_OR_RETURN(Graph graph, import_model(options));
     model.graphs.push_back(std::move(graph));
-    return model;
   }
+  if (at.empty()) return model;
+  if (serves_others) options.warn = {};  // the same at each size
+  for (const auto& [name, value] : at[0]) options.ranges.erase(name);
   const DimSizes given = options.dims;
   for (const DimSizes& size : at) {
     ListedDims dims(size);
@@ -117,7 +142,10 @@ StatusOr<SizedModel> ImportAtSizes(const ImportFunction& import_model, ImportOpt
     };
     StatusOr<Graph> graph = import_model(options);
     if (!graph.ok()) return Annotate(WithoutDims(graph.status()), "at " + TextOf(size));
-    if (model.graphs.empty()) TCC_RETURN_IF_ERROR(dims.Describe(*graph, model.listed));
+    if (model.listed.sizes.empty()) TCC_RETURN_IF_ERROR(dims.Describe(*graph, model.listed));
+    if (serves_others) {
+      TCC_RETURN_IF_ERROR(CheckInRanges(model.graphs[0], size, model.listed));
+    }
     model.graphs.push_back(*std::move(graph));
     options.warn = {};  // the same at each size
     auto& values = model.listed.sizes.emplace_back();
@@ -126,35 +154,41 @@ StatusOr<SizedModel> ImportAtSizes(const ImportFunction& import_model, ImportOpt
   return model;
 }
 
-SizeExpr NumberOfSize(std::span<const std::vector<int64_t>> sizes) {
-  SizeExpr number = -1;
+SizeExpr NumberOfSize(std::span<const SizeExpr> dims, std::span<const std::vector<int64_t>> sizes,
+                      OtherSizes others) {
+  const int64_t first = others == OtherSizes::kFirst ? 1 : 0;
+  SizeExpr number = first - 1;
   for (size_t i = sizes.size(); i-- > 0;) {
-    number = SelectSize(IsSize(sizes[i]), SizeExpr(static_cast<int64_t>(i)), number);
+    number = SelectSize(IsSize(dims, sizes[i]), SizeExpr(first + static_cast<int64_t>(i)), number);
   }
   return number;
 }
 
-SizeExpr SelectByNumber(const SizeExpr& number, std::span<const int64_t> values) {
+SizeExpr SelectByNumber(const SizeExpr& number, std::span<const SizeExpr> values) {
   SizeExpr selected = values.back();
   for (size_t i = values.size() - 1; i-- > 0;) {
     SizeExpr is_size = Combine(SizeOp::kEqual, number, SizeExpr(static_cast<int64_t>(i)));
-    selected = SelectSize(is_size, SizeExpr(values[i]), selected);
+    selected = SelectSize(is_size, values[i], selected);
   }
   return selected;
 }
 
-SizeExpr ExtentBySize(std::span<const std::vector<int64_t>> sizes,
-                      std::span<const int64_t> values) {
-  TCC_CHECK(sizes.size() == values.size()) << values.size();
+SizeExpr ExtentBySize(std::span<const SizeExpr> dims, std::span<const std::vector<int64_t>> sizes,
+                      std::span<const SizeExpr> values) {
   if (std::ranges::count(values, values[0]) == std::ssize(values)) return values[0];
-  for (size_t d = 0; d < sizes[0].size(); ++d) {
-    if (std::ranges::equal(sizes, values, {}, [&](const auto& size) { return size[d]; })) {
-      return SizeExpr::Variable(static_cast<int64_t>(d));
-    }
+  const bool has_general = values.size() > sizes.size();
+  std::span<const SizeExpr> listed = values.last(sizes.size());
+  for (size_t d = 0; d < dims.size() && !has_general; ++d) {
+    auto is_dim = [&](const std::vector<int64_t>& size, const SizeExpr& value) {
+      return value == SizeExpr(size[d]);
+    };
+    if (std::ranges::equal(sizes, listed, is_dim)) return dims[d];
   }
-  SizeExpr extent = values.back();
-  for (size_t i = values.size() - 1; i-- > 0;) {
-    extent = SelectSize(IsSize(sizes[i]), SizeExpr(values[i]), extent);
+  // The last size needs no test where there is no other.
+  SizeExpr extent = has_general ? values[0] : listed.back();
+  for (size_t i = has_general ? sizes.size() : sizes.size() - 1; i-- > 0;) {
+    if (has_general && listed[i] == values[0]) continue;
+    extent = SelectSize(IsSize(dims, sizes[i]), listed[i], extent);
   }
   return extent;
 }

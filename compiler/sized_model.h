@@ -26,7 +26,8 @@ struct ListedSizes {
   std::vector<std::vector<std::optional<size_t>>> dim_of;
 };
 
-// A model at each listed size, in their order; the graph as it is where none are listed.
+// A model at each listed size, in their order; the graph as it is where none are listed. The first
+// graph may be one more, the model with the listed dimensions free, for all other sizes.
 struct SizedModel {
   std::vector<Graph> graphs;
   ListedSizes listed = {};
@@ -36,22 +37,30 @@ struct SizedModel {
 using ImportFunction = std::function<StatusOr<Graph>(const ImportOptions&)>;
 
 // Imports the model at each size of `at`, beside the dimensions that `options` give; once and as it
-// is where `at` is empty. Sets facts_of. Errors: the import's; FailedPrecondition where sizes are
-// not of the same dimensions, come twice or are more than kMaxSizes, and where a dimension is in
-// `options` too or is of no input.
+// is where `at` is empty. Where `options` give ranges for dimensions of `at`, the model with these
+// free comes first. Sets facts_of. Errors: the import's; FailedPrecondition where sizes are not of
+// the same dimensions, come twice, are more than kMaxSizes or outside these ranges, and where a
+// dimension has a value in `options` too, has a range unlike another one of `at`, or is of no
+// input.
 StatusOr<SizedModel> ImportAtSizes(const ImportFunction& import_model, ImportOptions options,
                                    std::span<const DimSizes> at);
 
 // The most sizes of one artefact: a formula that selects among them has to fit a SizeExpr.
 inline constexpr size_t kMaxSizes = 28;
 
-// Returns the formula over shape variables for the number of the listed size that they are, -1 for
-// none.
-SizeExpr NumberOfSize(std::span<const std::vector<int64_t>> sizes);
+// Whether a graph serves the sizes that are not listed: the first one, or none.
+enum class OtherSizes : uint8_t { kFirst, kNone };
+
+// Returns the formula for the number of the graph that serves a size, -1 for none. `dims` are the
+// values of the listed dimensions.
+SizeExpr NumberOfSize(std::span<const SizeExpr> dims, std::span<const std::vector<int64_t>> sizes,
+                      OtherSizes others);
 // Returns the formula that is values[i] where `number` is i. Expects a value.
-SizeExpr SelectByNumber(const SizeExpr& number, std::span<const int64_t> values);
-// Returns the formula over shape variables for an extent that is values[i] at sizes[i]: a number or
-// a lone variable where that suffices.
-SizeExpr ExtentBySize(std::span<const std::vector<int64_t>> sizes, std::span<const int64_t> values);
+SizeExpr SelectByNumber(const SizeExpr& number, std::span<const SizeExpr> values);
+// Returns the formula for an extent that is values[i] in graph i: one value or a dimension where
+// that suffices. There is a value for each size, and one more before them if a graph serves the
+// other sizes.
+SizeExpr ExtentBySize(std::span<const SizeExpr> dims, std::span<const std::vector<int64_t>> sizes,
+                      std::span<const SizeExpr> values);
 
 }  // namespace tcc

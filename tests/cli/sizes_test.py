@@ -143,6 +143,33 @@ class Sizes(CommandTest):
         self.call("export", self.artefact, "--c", self.folder / "c", expect=3)
         self.assertIn("free dimensions (S)", self.error)
 
+    def test_one_artefact_takes_any_size_in_its_ranges(self):
+        self.write_product()
+        free = ["--target", "reference", "--dim", "B=1..8:2", "--dim", "S=2..64:16"]
+        feeds = [{"x": self.floats(b, s, 8)} for b, s in ((2, 16), (1, 2), (8, 5), (3, 64))]
+        for listed in ((), ("B=1,S=2", "B=3,S=64")):
+            self.compile(*listed, options=free)
+            self.agrees(*feeds)
+            self.assertIn("y f32[2x16x5]", self.call("run", self.artefact))
+            self.assertIn("y f32[5x16x5]", self.call("run", self.artefact, "--dim", "B=5"))
+            self.run_on({"x": self.floats(9, 4, 8)}, expect=4)
+            self.assertIn("input 'x': dimension B is 9; expected 1 to 8", self.error)
+        self.compile("B=9,S=2", options=free, expect=2)
+        self.assertIn("B=9,S=2 is outside the range 1..8 of dimension 'B'", self.error)
+
+    def test_a_size_that_the_model_excludes_is_refused_when_it_comes(self):
+        shape = numpy_helper.from_array(np.array([-1, 8], np.int64), "shape")
+        self.write([helper.make_node("Relu", ["x"], ["r"], name="relu"),
+                    helper.make_node("Reshape", ["r", "shape"], ["y"], name="pairs")],
+                   [value("x", ["N", 4])], [value("y", ["M", 8])], [shape])
+        self.compile(options=["--target", "reference", "--dim", "N=1..64:8"])
+        self.agrees({"x": self.floats(8, 4)}, {"x": self.floats(2, 4)})
+        for path in (self.folder / "out").iterdir():
+            path.unlink()
+        self.assertEqual(self.run_on({"x": self.floats(3, 4)}, expect=4), [])
+        self.assertIn("node 'pairs' (Reshape)", self.error)
+        self.assertIn("which have to be equal", self.error)
+
     def test_a_dimension_has_a_size_or_a_range(self):
         self.write_product()
         for words, message in (

@@ -147,28 +147,42 @@ TEST_CASE("an output whose rank depends on the size is refused", "[compiler][siz
 }
 
 TEST_CASE("formulas select by the listed size", "[compiler][sizes]") {
+  std::vector<SizeExpr> dims;
+  for (int64_t d = 0; d < 3; ++d) dims.push_back(SizeExpr::Variable(d));
   std::vector<std::vector<int64_t>> sizes;
-  std::vector<int64_t> values;
+  std::vector<SizeExpr> values;
   for (size_t i = 0; i < kMaxSizes; ++i) {
     const auto n = static_cast<int64_t>(i);
     sizes.push_back({n / 4, n % 4 + 1, 7});
     values.push_back(n * n + 3);
   }
-  const SizeExpr number = NumberOfSize(sizes), extent = ExtentBySize(sizes, values);
+  const SizeExpr number = NumberOfSize(dims, sizes, OtherSizes::kNone);
+  const SizeExpr extent = ExtentBySize(dims, sizes, values);
   const SizeExpr by_number = SelectByNumber(SizeExpr::Variable(0), values);
-  for (const SizeExpr& formula : {number, extent, by_number}) {
+  // With one more graph for all other sizes.
+  const SizeExpr general_number = NumberOfSize(dims, sizes, OtherSizes::kFirst);
+  std::vector<SizeExpr> general_values = values;
+  general_values.insert(general_values.begin(), Combine(SizeOp::kMul, dims[0], dims[1]));
+  const SizeExpr general_extent = ExtentBySize(dims, sizes, general_values);
+  for (const SizeExpr& formula : {number, extent, by_number, general_number, general_extent}) {
     CHECK(CheckSizeExpr(formula, 3) == OkStatus());
   }
   for (size_t i = 0; i < sizes.size(); ++i) {
     const auto n = static_cast<int64_t>(i);
     CHECK(Evaluate(number, sizes[i]).value() == n);
-    CHECK(Evaluate(extent, sizes[i]).value() == values[i]);
-    CHECK(Evaluate(by_number, std::vector<int64_t>{n, 0, 0}).value() == values[i]);
+    CHECK(Evaluate(general_number, sizes[i]).value() == n + 1);
+    CHECK(Evaluate(extent, sizes[i]).value() == n * n + 3);
+    CHECK(Evaluate(general_extent, sizes[i]).value() == n * n + 3);
+    CHECK(Evaluate(by_number, std::vector<int64_t>{n, 0, 0}).value() == n * n + 3);
   }
-  CHECK(Evaluate(number, std::vector<int64_t>{0, 9, 7}).value() == -1);
+  const std::vector<int64_t> other = {5, 9, 7};
+  CHECK(Evaluate(number, other).value() == -1);
+  CHECK(Evaluate(general_number, other).value() == 0);
+  CHECK(Evaluate(general_extent, other).value() == 45);
   std::vector<std::vector<int64_t>> two = {{1, 5}, {4, 6}};
-  CHECK(ExtentBySize(two, std::vector<int64_t>{8, 8}) == SizeExpr(8));
-  CHECK(ExtentBySize(two, std::vector<int64_t>{5, 6}) == SizeExpr::Variable(1));
+  CHECK(ExtentBySize(dims, two, std::vector<SizeExpr>{8, 8}) == SizeExpr(8));
+  CHECK(ExtentBySize(dims, two, std::vector<SizeExpr>{5, 6}) == SizeExpr::Variable(1));
+  CHECK(ExtentBySize(dims, two, std::vector<SizeExpr>{dims[1], dims[1], dims[1]}) == dims[1]);
 }
 
 }  // namespace

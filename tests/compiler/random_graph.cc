@@ -26,7 +26,7 @@ Tensor Integers(const Shape& values) {
 
 class Builder {
  public:
-  explicit Builder(Random& random) : random_(random) {}
+  Builder(Random& random, int64_t batch) : random_(random), batch_(batch) {}
 
   Graph Run(const RandomGraphOptions& options) {
     graph_.name = "random";
@@ -50,6 +50,7 @@ class Builder {
   void AddInput() {
     Shape shape = random_.OneIn(2) ? Shape{1, random_.Between(1, 5), 5, 4}
                                    : Shape{random_.Between(1, 4), random_.Between(2, 7)};
+    if (batch_ != 0) shape[0] = batch_;
     ValueId id = Put("in" + std::to_string(graph_.inputs.size()), shape);
     graph_.inputs.push_back(id);
     pool_.push_back(id);
@@ -115,6 +116,7 @@ class Builder {
 
   void AddReshape(ValueId x) {
     Shape shape = ShapeOf(x);
+    if (batch_ != 0) return Emit(OpKind::kRelu, {x}, shape);
     Shape other(shape.rbegin(), shape.rend());
     if (random_.OneIn(2)) other = {*ElementCount(shape)};
     Emit(OpKind::kReshape, {x, AddConstant(Integers(other))}, other, {{"allowzero", int64_t{0}}});
@@ -123,7 +125,10 @@ class Builder {
   void AddTranspose(ValueId x) {
     Shape shape = ShapeOf(x), perm, moved;
     for (size_t d = 0; d < shape.size(); ++d) perm.push_back(static_cast<int64_t>(d));
-    for (size_t d = perm.size(); d > 1; --d) std::swap(perm[d - 1], perm[random_.Below(d)]);
+    const size_t first = batch_ != 0 ? 1 : 0;  // that moves
+    for (size_t d = perm.size(); d > first + 1; --d) {
+      std::swap(perm[d - 1], perm[first + random_.Below(d - first)]);
+    }
     for (int64_t p : perm) moved.push_back(shape[p]);
     Emit(OpKind::kTranspose, {x}, moved, {{"perm", perm}});
   }
@@ -157,6 +162,7 @@ class Builder {
   }
 
   Random& random_;
+  int64_t batch_;
   Graph graph_;
   std::vector<ValueId> pool_;  // float values that are there
 };
@@ -164,7 +170,7 @@ class Builder {
 }  // namespace
 
 Graph RandomGraph(Random& random, const RandomGraphOptions& options) {
-  return Builder(random).Run(options);
+  return Builder(random, options.batch).Run(options);
 }
 
 }  // namespace tcc

@@ -8,6 +8,8 @@ namespace tcc {
 struct RandomGraphOptions {
   int nodes = 8;
   int outputs = 3;  // the last value, then any: views, inputs, constants, the same one twice
+  // Axis 0 of the inputs; 0: any. If it is given, axis 0 of all that depends on them stays that.
+  int64_t batch = 0;
 };
 
 // A graph of small tensors over element-wise operators, convolutions, products, reductions and
