@@ -178,7 +178,7 @@ class Network:
 
     def usual(self):
         said = run(self.arguments.tcc, "inspect", self.folder / f"{self.name}.free.tcc", "--json")
-        rows = json.loads(said.stdout)["shape_variables"]
+        rows = json.loads(said.stdout)["dimensions"]
         given = {row["name"]: row["usual"] for row in rows}
         return {name: given.get(name, 8) for name in self.recipe["feeds"][0]}
 

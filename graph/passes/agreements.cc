@@ -69,6 +69,8 @@ Substitution AddAgreements(Graph& graph, const std::vector<Agreement>& agreement
     if (SameExtent(pair.a, pair.b)) continue;
     Substitution settled = Settled(graph, pair);
     if (settled.empty()) {
+      // The variable of an input's dimension stays, which binds it.
+      if (WrittenSize(pair.b) < WrittenSize(pair.a)) std::swap(pair.a, pair.b);
       graph.agreements.push_back(std::move(pair));
       Rewrite(graph, graph, {});
       continue;

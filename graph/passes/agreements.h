@@ -17,8 +17,8 @@ void SubstituteDims(Graph& graph, const Substitution& values);
 Substitution Settled(const Graph& graph, const Agreement& agreement);
 
 // Adds agreements to a graph. One that settles a variable replaces it everywhere, so that an
-// input's dimension may become a formula; another one stays, and its second formula is replaced by
-// its first where it is a whole dimension. Returns the variables that were replaced.
+// input's dimension may become a formula; another one stays, its shorter formula first, which
+// replaces the other one where that is a whole dimension. Returns the variables that were replaced.
 Substitution AddAgreements(Graph& graph, const std::vector<Agreement>& agreements);
 
 }  // namespace tcc

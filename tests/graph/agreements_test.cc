@@ -120,6 +120,22 @@ TEST_CASE("formulas that meet are noted, and count as one extent afterwards", "[
   CHECK(Print(*parsed) == Print(graph));
 }
 
+TEST_CASE("an extent that meets itself halved and doubled stays that of its input", "[graph]") {
+  // Networks of images join what they halved with what they had.
+  Graph graph = Inferred(R"(graph g {
+    dim H in 1..64 usual 8
+    input x: f32[1, 1, H, 4]
+    half = MaxPool(x) {ceil_mode: 1, kernel_shape: [2, 1], strides: [2, 1]} : f32[]
+    whole = Concat(half, half) {axis: 2} : f32[]
+    y = Add(whole, x) : f32[]
+    return y
+  })");
+  REQUIRE(graph.agreements.size() == 1);
+  CHECK(ShapeText(graph.value(graph.inputs[0]).shape) == "1x1xHx4");
+  CHECK(ShapeText(graph.value(graph.outputs[0]).shape) == "1x1xHx4");
+  CHECK(ShapeText({graph.agreements[0].a}) == "H");
+}
+
 TEST_CASE("extents that never agree are refused by the node", "[graph][error]") {
   Graph graph = ParsedGraph(R"(graph g {
     dim N in 1..64 usual 8
