@@ -289,15 +289,12 @@ StatusOr<Stage> FindStage(std::string_view name) {
 }
 
 StatusOr<std::string> DumpStage(Graph graph, const DumpOptions& options) {
-  // The interpreter accepts symbolic extents; scheduling needs sizes.
-  Status bound = ExpectBoundInputs(graph);
-  bool interpreted = options.target.kind == TargetKind::kReference;
   TCC_RETURN_IF_ERROR(ExpectStageOf(options.target, options.stage));
   bool is_graph = options.stage == Stage::kGraph || options.stage == Stage::kFused;
-  if (!is_graph && !interpreted) TCC_RETURN_IF_ERROR(bound);
-  // A pass mostly fails because of an unbound dimension.
-  Status passes = RunGraphPasses(graph, options.target.kind);
-  if (!passes.ok()) return bound.ok() ? passes : bound;
+  if (!is_graph && options.target.kind == TargetKind::kGpu) {
+    TCC_RETURN_IF_ERROR(ExpectBoundInputs(graph));
+  }
+  TCC_RETURN_IF_ERROR(RunGraphPasses(graph, options.target.kind));
   if (options.stage == Stage::kGraph) return DumpGraph(graph, options);
   const FusedGraph fused = FuseSubgraphs(std::move(graph), options.target);
   if (options.stage == Stage::kFused) return DumpFused(fused.graph, fused.subgraphs, options);

@@ -27,6 +27,17 @@ Function ReduceAcrossThreads(const Function& fn);
 // Inserts barriers between accesses of shared buffers that could race.
 Function InsertBarriers(const Function& fn);
 
+// Writes two versions of a loop's body that has buffers of its own and blocks that a free extent
+// may end within it: one for bodies that are whole, without guards, and one for the last. There a
+// block that writes to the buffers of the body alone has no guard either: instances behind the end
+// compute what the last one computes, into cells that nobody reads. A body behind the end is left
+// out. Functions without free extents, or over threads, stay as they are.
+//
+//   for i in 0..I { alloc t; for r in 0..6 unrolled { if i * 6 + r < n { t[r] = f(i * 6 + r) } } ... }
+//     -->  for i in 0..I { if i * 6 + 5 < n { ... t[r] = f(i * 6 + r) ... }
+//                          else if i * 6 < n { ... t[r] = f(min(i * 6 + r, n - 1)) ... } }
+Function VersionTiles(const Function& fn);
+
 // Replaces blocks by conditional stores over loop variables. A reduction's init becomes a store at
 // the first instance.
 Function InlineBlocks(const Function& fn);
