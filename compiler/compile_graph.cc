@@ -76,7 +76,7 @@ StatusOr<FusedGraph> Optimize(Graph graph, const CompileOptions& options,
   return FuseSubgraphs(std::move(graph), options.target);
 }
 
-// Returns the failure of one of so many graphs, with its size where that is listed.
+// Returns the failure of a model's graph, one of `graphs`, with its size where that is listed.
 Status AtSize(const Status& status, const ListedSizes& listed, size_t number, size_t graphs) {
   const size_t others = graphs - listed.sizes.size();
   if (status.ok() || number < others) return status;

@@ -19,9 +19,9 @@ std::vector<std::string> FreeDimensions(const Value& value);
 std::vector<std::string> OutputNames(const Graph& graph);
 
 // Describes the model, with the names of the outputs from before the passes, and its kernels, with
-// their statistics where `code` has them. `graphs` are those of SizedModel. Error: a dimension of
-// an input or output is no formula over the free dimensions of the inputs, or an output's rank
-// depends on the size.
+// their statistics where `code` has them. `graphs` are as in SizedModel. Error: the inputs' free
+// dimensions do not decide a dimension of an input or output, or an output's rank depends on the
+// size.
 StatusOr<Metadata> DescribeModel(std::span<const FusedGraph> graphs, const ListedSizes& listed,
                                  const std::vector<std::string>& output_names,
                                  const KernelSet& kernels, const CompiledModule& code,

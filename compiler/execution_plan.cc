@@ -162,7 +162,10 @@ class PlanBuilder {
       SizeExpr is_graph = Combine(SizeOp::kEqual, number_, static_cast<int64_t>(graph_));
       code = SelectSize(is_graph, code, 1);
     }
-    result_.plan.checks.push_back({std::move(code), message});
+    auto same = [&](const PlanCheck& check) { return check.holds == code; };
+    if (std::ranges::none_of(result_.plan.checks, same)) {
+      result_.plan.checks.push_back({std::move(code), message});
+    }
     return OkStatus();
   }
 

@@ -52,9 +52,8 @@ struct ExecutionPlan {
 // target's kernels expect. Sizes that the inputs' free dimensions decide are formulas. The plan
 // checks what shape inference took for granted, and calls no kernel for an empty result.
 //
-// With listed sizes the graphs are those of SizedModel; the plan switches by the sizes between
-// them. Without, there is one graph. Unimplemented, naming the value: its size is no formula over
-// the inputs' dimensions.
+// The graphs are as in SizedModel; with listed sizes the plan switches between them. Error:
+// Unimplemented, naming the value, where the inputs' dimensions do not decide its size.
 StatusOr<ExecutionPlan> BuildExecutionPlan(std::span<const FusedGraph> graphs,
                                            const ListedSizes& listed, const KernelSet& kernels,
                                            const Target& target);

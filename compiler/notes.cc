@@ -146,7 +146,8 @@ Status CheckArena(const SizeNotes& notes, int64_t bytes, int64_t steps) {
   return OkStatus();
 }
 
-// Returns whether an artefact has a body for each of so many sizes, listed ones or all others.
+// Returns whether an artefact has `sizes` bodies: one for each listed size, and perhaps one for all
+// others.
 bool TellsOfSizes(const Artefact& artefact, size_t sizes) {
   const std::vector<Instruction>& body = artefact.plan.body;
   const auto* choice = body.size() == 1 ? std::get_if<PlanSwitch>(&body[0].op) : nullptr;

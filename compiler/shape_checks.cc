@@ -12,7 +12,7 @@ namespace tcc {
 namespace {
 
 // Returns the dimension to bind where two of these meet: a lone variable that the other formula
-// does not use. nullptr where there is none.
+// does not use, or nullptr.
 const VarNode* DimToBind(const Agreement& agreement) {
   for (const auto& [dim, other] :
        {std::pair(agreement.b, agreement.a), {agreement.a, agreement.b}}) {
