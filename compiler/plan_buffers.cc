@@ -3,19 +3,9 @@
 #include <algorithm>
 
 #include "ir/expr/evaluate.h"
-#include "ir/simplify/simplify.h"
 #include "support/check.h"
 
 namespace tcc {
-namespace {
-
-// Returns the bytes rounded up to kArenaAlignment.
-Expr Aligned(const Expr& bytes) {
-  return Simplify(CeilDivide(bytes, kArenaAlignment) * Expr(kArenaAlignment));
-}
-
-}  // namespace
-
 BufferId PlanBuffers::Add(BufferKind kind, size_t index, const Expr& bytes) {
   std::optional<int64_t> usual = AtUsual(bytes);
   TCC_CHECK(usual.has_value()) << "bytes are not known at the usual sizes";
@@ -140,7 +130,7 @@ void PlanBuffers::PlaceArena(BufferId begin, BufferId end, Placed& placed) {
       arena, [&](BufferId id) { return AsConstant(live_[id].bytes).has_value(); });
   std::vector<Lifetime>& lifetimes = placed.lifetimes.emplace_back();
   placed.arena_bytes.push_back(is_fixed ? PlaceFixed(arena, lifetimes)
-                                        : PlaceInSlots(arena, lifetimes));
+                                        : PlaceFree(arena, lifetimes));
 }
 
 // Places buffers of known size. Returns the bytes of the arena.
@@ -156,29 +146,17 @@ SizeExpr PlanBuffers::PlaceFixed(std::span<const BufferId> arena,
   return memory.arena_bytes;
 }
 
-// Places buffers of free size in slots, one behind the other. Returns the bytes of the arena.
-SizeExpr PlanBuffers::PlaceInSlots(std::span<const BufferId> arena,
-                                   std::vector<Lifetime>& lifetimes) {
+// Places buffers of free size. Returns the bytes of the arena.
+SizeExpr PlanBuffers::PlaceFree(std::span<const BufferId> arena, std::vector<Lifetime>& lifetimes) {
   std::vector<FreeBuffer> buffers;
-  for (BufferId id : arena) {
-    buffers.push_back(live_[id]);
-    lifetimes.push_back({id, 0, live_[id].live});
+  for (BufferId id : arena) buffers.push_back(live_[id]);
+  FreeMemoryPlan memory = PlanFreeMemory(
+      buffers, [&](const std::vector<Expr>& formulas) { return sizes_->Maximum(formulas); });
+  for (size_t i = 0; i < arena.size(); ++i) {
+    buffers_[arena[i]].offset = sizes_->Of(memory.offsets[i]);
+    lifetimes.push_back({arena[i], AtUsual(memory.offsets[i]).value(), live_[arena[i]].live});
   }
-  SizeExpr end = 0;
-  int64_t usual_end = 0;
-  for (const MemorySlot& slot : AssignSlots(buffers)) {
-    for (size_t member : slot.members) {
-      buffers_[arena[member]].offset = end;
-      lifetimes[member].offset = usual_end;
-    }
-    SizeExpr bytes = sizes_->Of(Aligned(slot.sizes[0]));
-    for (const Expr& size : std::span(slot.sizes).subspan(1)) {
-      bytes = sizes_->Let(Combine(SizeOp::kMax, bytes, sizes_->Of(Aligned(size))));
-    }
-    end = usual_end == 0 ? bytes : sizes_->Let(Combine(SizeOp::kAdd, end, bytes));
-    usual_end += slot.usual_bytes;
-  }
-  return end;
+  return sizes_->Of(memory.arena_bytes);
 }
 
 // Places parts in order of creation, since a part may be inside another part.

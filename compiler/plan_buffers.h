@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/memory_slots.h"
+#include "compiler/free_memory_plan.h"
 #include "compiler/plan_sizes.h"
 #include "runtime/artefact/artefact.h"
 #include "runtime/artefact/memory_plan.h"
@@ -69,7 +69,7 @@ class PlanBuffers {
   void BeginBody() { bodies_.push_back(static_cast<BufferId>(buffers_.size())); }
 
   // Assigns every buffer its place and returns buffers, arena sizes and weights. A body without
-  // free sizes is packed tightly (PlanMemory), others by slots.
+  // free sizes is packed by PlanMemory, others by PlanFreeMemory.
   struct Placed {
     std::vector<PlanBuffer> buffers;
     std::vector<std::vector<Lifetime>> lifetimes;  // by body, then by buffer
@@ -96,7 +96,7 @@ class PlanBuffers {
 
   void PlaceArena(BufferId begin, BufferId end, Placed& placed);
   SizeExpr PlaceFixed(std::span<const BufferId> arena, std::vector<Lifetime>& lifetimes);
-  SizeExpr PlaceInSlots(std::span<const BufferId> arena, std::vector<Lifetime>& lifetimes);
+  SizeExpr PlaceFree(std::span<const BufferId> arena, std::vector<Lifetime>& lifetimes);
   void PlaceParts();
   void PlaceSlices();
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "codegen_cuda/text/size_code.h"
+#include "ir/expr/evaluate.h"
 #include "ir/expr/visitor.h"
 
 namespace tcc {
@@ -12,6 +13,8 @@ namespace {
 constexpr size_t kMostInline = 8;
 // The most instructions of a formula in the metadata.
 constexpr size_t kMostWhole = 512;
+// The high end of an offset in an arena, for proofs.
+constexpr int64_t kMostBytes = int64_t{1} << 62;
 
 bool HasCodeOver(const Expr& formula, const VariableCodes& codes) {
   return HasSizeCode(formula) &&
@@ -103,6 +106,22 @@ SizeExpr PlanSizes::CodeOf(const Expr& formula) {
     return part.code.size() > kMostInline ? Let(part) : part;
   });
   return known_.emplace(formula, std::move(code)).first->second;
+}
+
+Var PlanSizes::Maximum(const std::vector<Expr>& formulas) {
+  SizeExpr code = Of(formulas[0]);
+  int64_t usual = AtUsual(formulas[0]).value();
+  for (const Expr& formula : std::span(formulas).subspan(1)) {
+    code = Let(Combine(SizeOp::kMax, code, Of(formula)));
+    usual = std::max(usual, AtUsual(formula).value());
+  }
+  const int64_t let = code.code[0].value;
+  auto [known, absent] = maxima_.emplace(let, Var());
+  if (absent) {
+    known->second = ShapeVar(fmt::format("v{}", let), 0, kMostBytes, usual);
+    codes_.emplace(known->second, code);
+  }
+  return known->second;
 }
 
 SizeExpr PlanSizes::Let(const SizeExpr& code) {

@@ -46,6 +46,9 @@ class PlanSizes {
   SizeExpr Of(const Expr& formula) { return Let(CodeOf(formula)); }
   // Returns the number, variable or let that has the value of the code. Expects no loop counter.
   SizeExpr Let(const SizeExpr& code);
+  // Returns a variable for the maximum of several formulas that are not negative, so that formulas
+  // over it stay small.
+  Var Maximum(const std::vector<Expr>& formulas);
   // Returns a loop's counter, which is a variable behind all lets: there must be no further ones.
   SizeExpr Counter(uint32_t counter) const {
     return SizeExpr::Variable(static_cast<int64_t>(plan_->fixed_variables() + counter));
@@ -58,6 +61,7 @@ class PlanSizes {
   VariableCodes codes_;
   std::unordered_map<Expr, SizeExpr, ExprHash, ExprEqual> known_;
   std::map<std::vector<std::pair<SizeOp, int64_t>>, SizeExpr> lets_;  // by code
+  std::map<int64_t, Var> maxima_;                                     // by let
 };
 
 }  // namespace tcc
