@@ -9,6 +9,7 @@ namespace {
 
 using Values = std::vector<double>;
 
+// An odd number of steps leaves the state in the second of its two buffers.
 constexpr int64_t kMostSteps = 7, kMostWidth = 8;
 
 // Inputs, outputs and plan of
@@ -21,7 +22,7 @@ Artefact SumArtefact() {
   SizeExpr steps = SizeExpr::Variable(0), width = SizeExpr::Variable(1);
   SizeExpr row = SizeExpr::Variable(2), counter = SizeExpr::Variable(3);
   Metadata& metadata = artefact.metadata;
-  metadata.shape_variables = {{"T", 0, kMostSteps}, {"N", 1, kMostWidth}};
+  metadata.shape_variables = {{"T", 0, kMostSteps, 4}, {"N", 1, kMostWidth, 4}};
   metadata.inputs = {{"h", kFloat32, {width}}, {"x", kFloat32, {steps, width}}};
   metadata.outputs = {{"stack", kFloat32, {steps, width}}, {"last", kFloat32, {width}}};
   metadata.kernels[0].shape_args = {{1, kMostWidth}};
