@@ -8,6 +8,7 @@
 #include "compiler/plan_sizes.h"
 #include "compiler/shape_checks.h"
 #include "graph/ops/node_lowering.h"
+#include "graph/passes/control_flow.h"
 #include "ir/expr/evaluate.h"
 #include "ir/graph/constants.h"
 #include "ir/graph/graph_bodies.h"
@@ -446,14 +447,18 @@ class PlanBuilder {
         TCC_RETURN_IF_ERROR(plan_.BytesOf(value, value.shape).status());
         extent_ = i == 0 ? value.shape[0] : MinOf(extent_, value.shape[0]);
       }
-      if (node_.inputs[0] != kNoValue) {
-        if (const Tensor* constant = scope_.graph.ConstantOf(node_.inputs[0])) {
-          extent_ = MinOf(extent_, std::max<int64_t>(ElementAsInt(*constant, 0), 0));
-        } else {
-          loop_.trip_count = plan_.Use(scope_, node_.inputs[0]);
-        }
+      if (std::optional<Expr> trips = TripCount(scope_.graph, node_)) {
+        extent_ = *trips;
+      } else if (node_.inputs[0] != kNoValue) {
+        loop_.trip_count = plan_.Use(scope_, node_.inputs[0]);
       }
       extent_ = Simplify(extent_);
+      if (!plan_.sizes_.Has(extent_)) {
+        return Unsupported(
+            "node '{}' (Loop) runs {} times, which is no formula over the inputs' "
+            "dimensions; bind them",
+            node_.name, ShapeText({extent_}));
+      }
       loop_.extent = plan_.sizes_.Of(extent_);
       return OkStatus();
     }

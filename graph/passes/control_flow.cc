@@ -5,6 +5,7 @@
 
 #include "graph/ops/normal_form.h"
 #include "graph/passes/edit.h"
+#include "graph/passes/elements.h"
 #include "graph/passes/node_writer.h"
 #include "ir/graph/constants.h"
 #include "support/check.h"
@@ -34,11 +35,12 @@ size_t CaptureCount(const Node& node) {
   return node.inputs.size() - FirstCaptured(node);
 }
 
-// Whether anything in the body reads the value: an operand, a result, or a body within.
+// Returns whether anything in the body reads the value when it runs: an operand, a result, or a
+// body within.
 bool IsRead(const Graph& body, ValueId id) {
   if (std::ranges::find(body.outputs, id) != body.outputs.end()) return true;
   return std::ranges::any_of(body.nodes, [&](const Node& node) {
-    return std::ranges::find(node.inputs, id) != node.inputs.end();
+    return std::ranges::find(node.inputs, id) != node.inputs.end() && ReadsElements(body, node, id);
   });
 }
 

@@ -13,7 +13,8 @@ namespace tcc {
 // Turns captured operands that are constants into constants of the bodies, which share their bytes.
 void SinkConstants(const Graph& graph, Node& node);
 
-// Removes captured operands that no body reads.
+// Removes captured operands that no body reads. One whose elements a body knows as formulas stays a
+// value of the body.
 void RemoveUnusedCaptures(Node& node);
 
 // Removes results that `wanted` does not name, with the code in the bodies that only they need: any

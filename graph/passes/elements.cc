@@ -5,6 +5,7 @@
 
 #include "graph/ops/node_lowering.h"
 #include "graph/ops/normal_form.h"
+#include "graph/ops/op_lowering.h"
 #include "ir/expr/visitor.h"
 #include "ir/graph/constants.h"
 #include "ir/simplify/simplify.h"
@@ -319,6 +320,17 @@ std::vector<Expr> ElementsOf(const Graph& graph, const Node& node) {
     if (WrittenSize(element) > kMaxFormulaSize) return {};
   }
   return *std::move(result);
+}
+
+bool ReadsElements(const Graph& graph, const Node& node, ValueId input) {
+  if (graph.value(input).elements.empty()) return true;
+  if (!node.bodies.empty()) {
+    size_t first_read = node.op == OpKind::kLoop ? 1 : 0;
+    return std::find(node.inputs.begin() + first_read, node.inputs.end(), input) !=
+           node.inputs.end();
+  }
+  StatusOr<LoweredNode> lowered = LowerNode(graph, node);
+  return !lowered.ok() || std::ranges::find(lowered->inputs, input) != lowered->inputs.end();
 }
 
 }  // namespace tcc

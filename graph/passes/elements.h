@@ -11,8 +11,12 @@ inline constexpr int64_t kMaxKnownElements = 64;
 
 // Returns the elements of the node's first output as formulas over Shape variables, in normal form:
 // arithmetic on dimensions as exporters write it. Empty where an element is unknown, for types that
-// are neither integers nor bools and for more than kMaxKnownElements. Expects the output to have its
-// type and shape.
+// are neither integers nor bools and for more than kMaxKnownElements. Expects the output to have
+// its type and shape.
 std::vector<Expr> ElementsOf(const Graph& graph, const Node& node);
+
+// Returns whether the node reads the operand's elements when it runs. Elements that are known as
+// formulas may decide no more than its shape, or how often a Loop runs.
+bool ReadsElements(const Graph& graph, const Node& node, ValueId input);
 
 }  // namespace tcc

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "graph/ops/op_lowering.h"
 #include "graph/passes/control_flow.h"
+#include "graph/passes/elements.h"
 #include "graph/passes/passes.h"
 
 namespace tcc {
@@ -45,14 +45,6 @@ void CompactValues(Graph& graph) {
     Renumber(node.inputs, new_ids);
     Renumber(node.outputs, new_ids);
   }
-}
-
-// Returns whether the node reads the operand's elements when it runs: sizes that are known by
-// formulas may only decide its shape.
-bool ReadsElements(const Graph& graph, const Node& node, ValueId input) {
-  if (graph.value(input).elements.empty() || !node.bodies.empty()) return true;
-  StatusOr<LoweredNode> lowered = LowerNode(graph, node);
-  return !lowered.ok() || std::ranges::find(lowered->inputs, input) != lowered->inputs.end();
 }
 
 }  // namespace

@@ -390,6 +390,67 @@ TEST_CASE("weights may be computed", "[compiler][recurrence]") {
   }
 }
 
+// The graph with these numbers of steps and sequences, which may be free.
+Graph WithSizes(Graph graph, const Case& what, const Expr& steps, const Expr& batch) {
+  size_t batch_axis = what.batch_first ? 0 : 1;
+  for (ValueId id : graph.inputs) {
+    Value& value = graph.values[id];
+    bool is_lengths = value.name == "lengths";
+    value.shape[is_lengths ? 0 : batch_axis] = batch;
+    if (value.name == "X") value.shape[1 - batch_axis] = steps;
+  }
+  return graph;
+}
+
+// Random inputs of a graph of known sizes; sequences end anywhere.
+std::vector<Tensor> DrawFeeds(const Graph& graph, int64_t steps) {
+  Random random(11);
+  std::vector<Tensor> feeds;
+  for (ValueId id : graph.inputs) {
+    const Value& value = graph.value(id);
+    Tensor tensor = MakeZeroTensor(value.dtype, *StaticShape(value));
+    int64_t count = *ElementCount(tensor.shape);
+    for (int64_t i = 0; i < count; ++i) {
+      bool is_length = value.dtype == kInt32;
+      SetElement(tensor, i,
+                 is_length ? static_cast<double>(random.Between(0, steps))
+                           : static_cast<double>(random.Between(-1000, 1000)) / 1000);
+    }
+    feeds.push_back(std::move(tensor));
+  }
+  return feeds;
+}
+
+// Runs one artefact at several numbers of steps and sequences, against the graph of these.
+void CheckFreeSizes(const Case& what) {
+  INFO(ToString(what.op) << " " << what.direction << (what.batch_first ? " batch first" : ""));
+  std::vector<Tensor> unused;
+  const Graph graph = GraphOf(what, DrawOperands(what), unused);
+  const Var steps = ShapeVar("T", 0, 16, 4), batch = ShapeVar("B", 1, 8, 2);
+  Graph free = WithSizes(graph, what, steps, batch);
+  free.shape_vars = {steps, batch};
+  Executor executor(Loaded(Compiled(free, "native")));
+  for (auto [t, b] : {std::pair{4, 2}, {1, 1}, {0, 3}, {7, 3}, {16, 8}}) {
+    INFO(t << " steps of " << b);
+    Graph bound = WithSizes(graph, what, t, b);
+    std::vector<Tensor> feeds = DrawFeeds(bound, t);
+    std::vector<Vector> expected;
+    for (const Tensor& tensor : tcc::Expected(bound, feeds)) {
+      auto values = tensor.values<float>();
+      expected.emplace_back(values.begin(), values.end());
+    }
+    CheckClose(executor.Run(feeds), expected);
+  }
+}
+
+TEST_CASE("one artefact runs any number of steps and sequences", "[compiler][recurrence]") {
+  for (OpKind op : kOps) {
+    CheckFreeSizes({.op = op, .direction = "bidirectional"});
+    CheckFreeSizes({.op = op, .direction = "reverse", .batch_first = true, .initial = true});
+    CheckFreeSizes({.op = op, .direction = "bidirectional", .initial = true, .lengths = {1, 2}});
+  }
+}
+
 TEST_CASE("an LSTM is one product before a loop of the plan", "[compiler][recurrence]") {
   Case what{.op = OpKind::kLSTM};
   std::vector<Tensor> feeds;

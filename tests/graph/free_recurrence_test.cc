@@ -5,6 +5,7 @@
 #include "graph/passes/control_flow.h"
 #include "graph/passes/infer_shapes.h"
 #include "graph/passes/passes.h"
+#include "ir/graph/graph_bodies.h"
 #include "tests/graph/one_node.h"
 #include "tests/ir/parsed_graph.h"
 
@@ -181,6 +182,41 @@ TEST_CASE("a trip count is a formula over dimensions, and not below 0", "[graph]
   CHECK(stack(0) == "Tx2");
   CHECK(stack(2) == "(T - 2)x2");
   CHECK(stack(9) == "(max(T - 9, 0))x2");
+}
+
+TEST_CASE("sizes that decide a trip count or shapes in a body need no node", "[graph][bodies]") {
+  Graph graph = Inferred(R"(graph g {
+  dim T in 2..64 usual 8
+  input x: f32[T, 2]
+  constant first: i64[]
+  constant minus: i64[1]
+  size = Shape(x) {end: 1, start: 0} : i64[1]
+  trips = Gather(size, first) {axis: 0} : i64[]
+  list = Concat(size, minus) {axis: 0} : i64[2]
+  last = Loop(trips, _, x, list, size) {carried: 1} : f32[]
+    body step {
+      input i: i64[]
+      input c: bool[]
+      input before: f32[]
+      input list: i64[]
+      input size: i64[]
+      constant yes: bool[]
+      as = Reshape(before, list) {allowzero: 0} : f32[]
+      number = Cast(size) {to: "f32"} : f32[]
+      after = Add(as, number) : f32[]
+      return yes, after
+    }
+  return last
+})",
+                         {{"first", I64({}, {0})}, {"minus", I64({1}, {-1})}, {"yes", True()}});
+  REQUIRE(RemoveDead(graph) == OkStatus());
+  REQUIRE(VerifyGraph(graph) == OkStatus());
+  // The size itself is data for the body.
+  REQUIRE(graph.nodes.size() == 2);
+  CHECK(graph.nodes[0].op == OpKind::kShape);
+  const Node& loop = graph.nodes[1];
+  CHECK(loop.inputs.size() == FirstCaptured(loop) + 1);
+  CHECK(loop.inputs.back() == graph.nodes[0].outputs[0]);
 }
 
 TEST_CASE("free extents of a carried value stay", "[graph][bodies]") {
