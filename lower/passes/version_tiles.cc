@@ -46,10 +46,15 @@ struct TailCondition {
 // The loops of a tile around one of its blocks.
 using Loops = std::vector<const For*>;
 
-// The conditions of blocks that a free extent may end within a tile.
+// The conditions of a tile's blocks that may end within it.
 class TailConditions {
  public:
-  explicit TailConditions(const Stmt& tile) { Visit(tile); }
+  TailConditions(const Stmt& tile, const Bounds& around) : around_(around) { Visit(tile); }
+
+  bool HasFree() const {
+    return std::ranges::any_of(conditions_,
+                               [](const TailCondition& c) { return !AsConstant(c.extent); });
+  }
 
   // Returns the condition of a guard or an iteration variable; nullptr for one that is no tail's.
   const TailCondition* Find(const Expr& value, const Expr& extent) const {
@@ -87,7 +92,7 @@ class TailConditions {
   }
 
   void Add(const Expr& value, const Expr& extent) {
-    if (AsConstant(extent) || Find(value, extent) != nullptr) return;
+    if (Find(value, extent) != nullptr) return;
     std::vector<Var> inner;
     for (const For* loop : loops_) inner.push_back(loop->var);
     std::optional<AffineForm> form = ToAffine(Simplify(value), inner);
@@ -103,9 +108,11 @@ class TailConditions {
     }
     condition.most = Simplify(condition.most);
     condition.least = Simplify(condition.least);
+    if (Prove(condition.most < extent, around_) == Proof::kTrue) return;
     conditions_.push_back(std::move(condition));
   }
 
+  const Bounds& around_;
   Loops loops_;
   std::vector<TailCondition> conditions_;
 };
@@ -266,9 +273,9 @@ class TileVersioner final : public BoundedMutator {
       if (allocate->buffer.circular < 0) own.push_back(&allocate->buffer);
     }
     if (own.empty() || CountStores(tile) > kMaxVersionStores) return tile;
-    TailConditions conditions(tile);
+    TailConditions conditions(tile, bounds());
     std::vector<Expr> terms = conditions.Whole();
-    if (terms.empty() || terms.size() > kMaxConditions) return tile;
+    if (!conditions.HasFree() || terms.size() > kMaxConditions) return tile;
     ++versions_;
     Expr is_whole = terms[0];
     for (size_t i = 1; i < terms.size(); ++i) is_whole = BothOf(is_whole, terms[i]);
@@ -302,7 +309,7 @@ class TileVersioner final : public BoundedMutator {
       Expr own_begin;
       auto look_at = [&](const Expr& value, const Expr& extent) {
         const TailCondition* found = conditions.Find(value, extent);
-        if (found == nullptr) return;
+        if (found == nullptr || AsConstant(found->extent)) return;
         Expr condition = Simplify(found->least < found->extent);
         if (!own_begin || (begins && Equal(condition, begins))) own_begin = condition;
       };
