@@ -76,6 +76,8 @@ constexpr Pass kPipeline[] = {
      "copies of a statement are neighbours; loops in a version have its conditions decided"},
     {"unswitch", UnswitchLoops, "innermost loops have a version without conditions",
      "conditions are simplest now"},
+    {"name_divisions", NameDivisions, "no division by a shape is computed twice",
+     "proofs see through no name"},
 };
 
 }  // namespace

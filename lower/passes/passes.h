@@ -101,4 +101,13 @@ Function UnswitchSequences(const Function& fn);
 // case that all hold, else the original loop.
 Function UnswitchLoops(const Function& fn);
 
+// Names the divisions by Shape variables, each where the last of its variables is bound. Such a
+// division takes tens of cycles, and machine code cannot compute one ahead that stands under a
+// condition, for fear of a divisor of 0; ours are at least 1.
+//
+//   for f in 0..n * m { for i in 0..4 { if i < f div m { A[f mod m, i] = .. } } }
+//     -->  for f in 0..n * m { let q0 = f div m { let q1 = f mod m {
+//            for i in 0..4 { if i < q0 { A[q1, i] = .. } } } } }
+Function NameDivisions(const Function& fn);
+
 }  // namespace tcc
