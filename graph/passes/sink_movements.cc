@@ -79,6 +79,7 @@ class MovementSinker {
       ValueId result = lifted.outputs[0];
       graph_.values[between].shape = graph_.value(x).shape;
       graph_.values[between].dtype = graph_.value(result).dtype;
+      graph_.values[between].elements.clear();
       lifted.inputs[operand] = x;
       lifted.outputs[0] = between;
       moved.inputs[0] = between;

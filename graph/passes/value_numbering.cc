@@ -5,6 +5,7 @@
 
 #include "graph/passes/edit.h"
 #include "graph/passes/passes.h"
+#include "ir/text/printer.h"
 
 namespace tcc {
 namespace {
@@ -74,16 +75,36 @@ std::string SampleOf(const Tensor& tensor) {
   return std::move(key).Take();
 }
 
-// Returns, for each value, the first constant with the same bytes, else the value itself. Inputs
-// and outputs of the graph stay.
-std::vector<ValueId> FirstEqualConstants(const Graph& graph, const std::vector<bool>& is_output) {
+// Returns a key that is equal for equal formulas of one graph.
+std::string FormulasOf(const Value& value) {
+  Key key;
+  key.AddNumber(value.dtype.code());
+  for (const auto* formulas : {&value.shape, &value.elements}) {
+    key.AddNumber(formulas->size());
+    for (const Expr& formula : *formulas) key.AddText(Print(formula));
+  }
+  return std::move(key).Take();
+}
+
+// Returns, for each value, the first one that is known to be the same, else the value itself: of
+// constants the first one with the same bytes, of sizes that no node computes the first one with
+// the same formulas. Inputs and outputs of the graph stay.
+std::vector<ValueId> FirstEqualValues(const Graph& graph, const std::vector<bool>& is_output) {
   std::vector<ValueId> first(graph.values.size());
   std::iota(first.begin(), first.end(), 0);
-  std::unordered_map<std::string, std::vector<ValueId>> known;
-  for (size_t id = 0; id < graph.values.size(); ++id) {
-    const std::optional<Tensor>& constant = graph.values[id].constant;
-    if (!constant || is_output[id]) continue;
-    std::vector<ValueId>& alike = known[SampleOf(*constant)];
+  std::vector<int> producers = ProducersOf(graph);
+  std::unordered_map<std::string, std::vector<ValueId>> constants;
+  std::unordered_map<std::string, ValueId> sizes;
+  for (size_t i = 0; i < graph.values.size(); ++i) {
+    auto id = static_cast<ValueId>(i);
+    const Value& value = graph.value(id);
+    const std::optional<Tensor>& constant = value.constant;
+    if (is_output[id]) continue;
+    bool is_size = !value.elements.empty() && producers[id] < 0 &&
+                   std::ranges::find(graph.inputs, id) == graph.inputs.end();
+    if (is_size) first[id] = sizes.emplace(FormulasOf(value), id).first->second;
+    if (!constant) continue;
+    std::vector<ValueId>& alike = constants[SampleOf(*constant)];
     auto equal = std::ranges::find_if(alike, [&](ValueId other) {
       std::span<const uint8_t> bytes = graph.values[other].constant->bytes;
       return bytes.data() == constant->bytes.data() ||
@@ -92,7 +113,7 @@ std::vector<ValueId> FirstEqualConstants(const Graph& graph, const std::vector<b
     if (equal != alike.end()) {
       first[id] = *equal;
     } else {
-      alike.push_back(static_cast<ValueId>(id));
+      alike.push_back(id);
     }
   }
   return first;
@@ -102,7 +123,7 @@ std::vector<ValueId> FirstEqualConstants(const Graph& graph, const std::vector<b
 
 Status EliminateCommonSubexpressions(Graph& graph) {
   std::vector<bool> is_output = UsesOf(graph).is_output;
-  std::vector<ValueId> same = FirstEqualConstants(graph, is_output);
+  std::vector<ValueId> same = FirstEqualValues(graph, is_output);
   std::unordered_map<std::string, const Node*> first;
   for (Node& node : graph.nodes) {
     for (ValueId& input : node.inputs) {
