@@ -219,7 +219,8 @@ class LayoutAssigner {
     if (node.op != OpKind::kFlatten && node.op != OpKind::kReshape) return false;
     const Value& in = graph_.value(node.inputs[0]);
     const Value& out = graph_.value(node.outputs[0]);
-    if (!IsStoredLast(node.inputs[0]) || out.shape.size() != 2 || !StaticShape(in) ||
+    if (!IsStoredLast(node.inputs[0]) || out.shape.size() != 2 ||
+        !AsNumbers({in.shape.begin() + 1, in.shape.end()}) ||
         SameBytes(in.shape, order_[node.inputs[0]], RowMajorOrder(in.shape.size())) ||
         !SameExtent(out.shape[0], in.shape[0]) || uses_.is_output[node.outputs[0]]) {
       return false;
@@ -241,21 +242,21 @@ class LayoutAssigner {
   // nothing, then the flattening; the matrices' rows are permuted to match.
   void FlattenChannelsLast(Node node) {
     ValueId in = node.inputs[0];
-    std::vector<int64_t> shape = *StaticShape(graph_.value(in));
+    const std::vector<Expr>& shape = graph_.value(in).shape;
+    std::vector<int64_t> flattened = *AsNumbers({shape.begin() + 1, shape.end()});
     std::vector<int> order = ChannelsLastOrder(shape.size());
     for (int reader : uses_.readers[node.outputs[0]]) {
       Node& product = (*pending_)[reader];
-      product.inputs[1] = RowsLikeFlattened(product, shape);
+      product.inputs[1] = RowsLikeFlattened(product, flattened);
     }
     node.inputs[0] = Transposed(in, {order.begin(), order.end()}, ".channels_last");
     Emit(node);
   }
 
-  ValueId RowsLikeFlattened(const Node& product, const std::vector<int64_t>& shape) {
+  ValueId RowsLikeFlattened(const Node& product, std::vector<int64_t> dims) {
     ValueId weight = product.inputs[1];
     const Tensor& matrix = *graph_.ConstantOf(weight);
     bool transposed = product.Int("transB", 0) != 0;
-    std::vector<int64_t> dims(shape.begin() + 1, shape.end());
     std::vector<int64_t> perm;
     for (size_t d = 1; d < dims.size(); ++d) perm.push_back(static_cast<int64_t>(d));
     perm.push_back(0);

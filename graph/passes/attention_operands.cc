@@ -3,18 +3,14 @@
 #include <algorithm>
 #include <numeric>
 
+#include "graph/ops/normal_form.h"
 #include "graph/ops/op_lowering.h"
-#include "ir/graph/constants.h"
 
 namespace tcc {
 namespace {
 
-std::vector<int64_t> DimsOf(const Rewrite& rewrite, ValueId value) {
-  return StaticShape(rewrite.graph.value(value)).value_or(std::vector<int64_t>());
-}
-
-int64_t ProductOf(std::span<const int64_t> dims) {
-  return std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>());
+Expr NormalProduct(const Rewrite& rewrite, std::span<const Expr> dims) {
+  return NormalForm(rewrite.graph, Product(dims));
 }
 
 const Node* ProducerOf(const Rewrite& rewrite, ValueId value) {
@@ -34,24 +30,25 @@ std::optional<double> SingleNumber(const Graph& graph, ValueId value) {
 ValueId Swapped(Rewrite& rewrite, ValueId value, std::vector<int64_t> perm) {
   std::swap(perm.back(), perm[perm.size() - 2]);
   if (std::ranges::is_sorted(perm)) return value;
-  std::vector<int64_t> dims = DimsOf(rewrite, value);
-  std::vector<int64_t> shape;
-  for (int64_t dim : perm) shape.push_back(dims[dim]);
   const Value& keys = rewrite.graph.value(value);
-  return rewrite.Emit(OpKind::kTranspose, keys.name + ".keys", {value}, keys.dtype, ToExprs(shape),
+  std::vector<Expr> shape;
+  for (int64_t dim : perm) shape.push_back(keys.shape[dim]);
+  return rewrite.Emit(OpKind::kTranspose, keys.name + ".keys", {value}, keys.dtype, shape,
                       {{"perm", perm}});
 }
 
 // Whether one dimension is batch and heads together.
-bool IsMerged(std::span<const int64_t> leading, const AttentionHeads& heads) {
-  return leading.size() == 1 && leading[0] == heads.batch * heads.heads;
+bool IsMerged(const Rewrite& rewrite, std::span<const Expr> leading, const AttentionHeads& heads) {
+  return leading.size() == 1 &&
+         SameExtent(leading[0], NormalProduct(rewrite, {{heads.batch, heads.heads}}));
 }
 
 // How many of the leading dimensions make up the batch, the others being the heads.
-std::optional<size_t> SplitAt(std::span<const int64_t> leading, const AttentionHeads& heads) {
+std::optional<size_t> SplitAt(const Rewrite& rewrite, std::span<const Expr> leading,
+                              const AttentionHeads& heads) {
   for (size_t count = 0; count <= leading.size(); ++count) {
-    if (ProductOf(leading.first(count)) == heads.batch &&
-        ProductOf(leading.subspan(count)) == heads.heads) {
+    if (SameExtent(NormalProduct(rewrite, leading.first(count)), heads.batch) &&
+        SameExtent(NormalProduct(rewrite, leading.subspan(count)), heads.heads)) {
       return count;
     }
   }
@@ -59,9 +56,10 @@ std::optional<size_t> SplitAt(std::span<const int64_t> leading, const AttentionH
 }
 
 // One dimension for several, of which a mask varies along all or none.
-std::optional<int64_t> Joined(std::span<const int64_t> mask, std::span<const int64_t> scores) {
-  if (std::ranges::all_of(mask, [](int64_t dim) { return dim == 1; })) return 1;
-  if (std::ranges::equal(mask, scores)) return ProductOf(mask);
+std::optional<Expr> Joined(const Rewrite& rewrite, std::span<const Expr> mask,
+                           std::span<const Expr> scores) {
+  if (std::ranges::all_of(mask, [](const Expr& dim) { return IsConstant(dim, 1); })) return Expr(1);
+  if (SameShape(mask, scores)) return NormalProduct(rewrite, mask);
   return std::nullopt;
 }
 
@@ -75,7 +73,8 @@ Scaled WithoutFactors(const Rewrite& rewrite, ValueId value) {
         node->op == OpKind::kMul && SingleNumber(rewrite.graph, node->inputs[0]) ? 1 : 0;
     std::optional<double> number = SingleNumber(rewrite.graph, node->inputs[1 - scaled_input]);
     ValueId rest = node->inputs[scaled_input];
-    if (!number || *number == 0 || DimsOf(rewrite, rest) != DimsOf(rewrite, scaled.value)) break;
+    bool same = SameShape(rewrite.ShapeOf(rest), rewrite.ShapeOf(scaled.value));
+    if (!number || *number == 0 || !same) break;
     scaled.factor = node->op == OpKind::kMul ? scaled.factor * *number : scaled.factor / *number;
     scaled.value = rest;
   }
@@ -84,13 +83,13 @@ Scaled WithoutFactors(const Rewrite& rewrite, ValueId value) {
 
 Scaled KeysOfColumns(Rewrite& rewrite, ValueId columns) {
   Scaled outer = WithoutFactors(rewrite, columns);
-  std::vector<int64_t> dims = DimsOf(rewrite, outer.value);
+  std::vector<Expr> dims = rewrite.ShapeOf(outer.value);
   const Node* node = ProducerOf(rewrite, outer.value);
   ValueId transposed = outer.value;
   // A view that leaves the last two dimensions alone may stand behind the transposition.
   if (node && FormOf(*node) == OpForm::kView) {
-    std::vector<int64_t> viewed = DimsOf(rewrite, node->inputs[0]);
-    if (viewed.size() >= 2 && std::equal(dims.end() - 2, dims.end(), viewed.end() - 2)) {
+    std::span<const Expr> viewed = rewrite.ShapeOf(node->inputs[0]);
+    if (viewed.size() >= 2 && SameShape(std::span(dims).last(2), viewed.last(2))) {
       transposed = node->inputs[0];
       node = ProducerOf(rewrite, transposed);
     }
@@ -109,67 +108,67 @@ Scaled KeysOfColumns(Rewrite& rewrite, ValueId columns) {
   return {inner.value, outer.factor * inner.factor};
 }
 
-ValueId Reshaped(Rewrite& rewrite, ValueId value, const std::vector<int64_t>& shape) {
-  if (DimsOf(rewrite, value) == shape) return value;
+ValueId Reshaped(Rewrite& rewrite, ValueId value, const std::vector<Expr>& shape) {
+  if (SameShape(rewrite.ShapeOf(value), shape)) return value;
   Graph& graph = rewrite.graph;
   std::string name = graph.value(value).name + ".heads";
-  ValueId target = AddConstant(graph, name + ".shape", IntVector(shape));
-  return rewrite.Emit(OpKind::kReshape, name, {value, target}, graph.value(value).dtype,
-                      ToExprs(shape), {{"allowzero", int64_t{0}}});
+  ValueId target = AddSizes(graph, name + ".shape", shape);
+  return rewrite.Emit(OpKind::kReshape, name, {value, target}, graph.value(value).dtype, shape,
+                      {{"allowzero", int64_t{0}}});
 }
 
 std::optional<ValueId> WithAllHeads(Rewrite& rewrite, ValueId value, const AttentionHeads& heads) {
-  std::vector<int64_t> dims = DimsOf(rewrite, value);
+  std::vector<Expr> dims = rewrite.ShapeOf(value);
   if (dims.size() < 3) return std::nullopt;
-  std::span<const int64_t> leading = std::span(dims).first(dims.size() - 2);
-  if (!IsMerged(leading, heads) && !SplitAt(leading, heads)) return std::nullopt;
+  std::span<const Expr> leading = std::span(dims).first(dims.size() - 2);
+  if (!IsMerged(rewrite, leading, heads) && !SplitAt(rewrite, leading, heads)) return std::nullopt;
   return Reshaped(rewrite, value,
                   {heads.batch, heads.heads, dims[dims.size() - 2], dims[dims.size() - 1]});
 }
 
 std::optional<ValueId> WithoutRepeats(Rewrite& rewrite, ValueId value,
                                       const AttentionHeads& heads) {
-  std::vector<int64_t> dims = DimsOf(rewrite, value);
-  if (dims.size() == 4 && dims[0] == heads.batch && dims[1] == 1) return value;
+  std::vector<Expr> dims = rewrite.ShapeOf(value);
+  if (dims.size() == 4 && SameExtent(dims[0], heads.batch) && IsConstant(dims[1], 1)) return value;
   const Node* view = ProducerOf(rewrite, value);
   if (dims.size() < 3 || !view || FormOf(*view) != OpForm::kView) return std::nullopt;
   const Node* expand = ProducerOf(rewrite, view->inputs[0]);
   if (!expand || expand->op != OpKind::kExpand) return std::nullopt;
   // [batch, own heads, repeats, length, size]
-  std::vector<int64_t> repeated = DimsOf(rewrite, expand->outputs[0]);
-  std::vector<int64_t> single = DimsOf(rewrite, expand->inputs[0]);
-  if (repeated.size() != 5 || single.size() != 5 || repeated[0] != heads.batch ||
-      repeated[1] * repeated[2] != heads.heads || single[2] != 1 ||
-      !std::equal(dims.end() - 2, dims.end(), repeated.end() - 2)) {
+  std::vector<Expr> repeated = rewrite.ShapeOf(expand->outputs[0]);
+  std::vector<Expr> single = rewrite.ShapeOf(expand->inputs[0]);
+  if (repeated.size() != 5 || single.size() != 5 || !SameExtent(repeated[0], heads.batch) ||
+      !SameExtent(NormalProduct(rewrite, {{repeated[1], repeated[2]}}), heads.heads) ||
+      !SameShape(std::span(dims).last(2), std::span(repeated).last(2))) {
     return std::nullopt;
   }
-  repeated[2] = 1;
-  if (single != repeated) return std::nullopt;
+  repeated[2] = Expr(1);
+  if (!SameShape(single, repeated)) return std::nullopt;
   return Reshaped(rewrite, expand->inputs[0], {single[0], single[1], single[3], single[4]});
 }
 
-std::optional<ValueId> MaskOfHeads(Rewrite& rewrite, ValueId mask,
-                                   const std::vector<int64_t>& scores,
+std::optional<ValueId> MaskOfHeads(Rewrite& rewrite, ValueId mask, const std::vector<Expr>& scores,
                                    const AttentionHeads& heads) {
-  std::optional<std::vector<int64_t>> dims = StaticShape(rewrite.graph.value(mask));
-  if (!dims || dims->size() > scores.size()) return std::nullopt;
-  dims->insert(dims->begin(), scores.size() - dims->size(), 1);
+  std::vector<Expr> dims = rewrite.ShapeOf(mask);
+  if (dims.size() > scores.size()) return std::nullopt;
+  dims.insert(dims.begin(), scores.size() - dims.size(), Expr(1));
   for (size_t d = 0; d < scores.size(); ++d) {
-    if ((*dims)[d] != 1 && (*dims)[d] != scores[d]) return std::nullopt;
+    if (!IsConstant(dims[d], 1) && !SameExtent(dims[d], scores[d])) return std::nullopt;
   }
-  std::span<const int64_t> leading = std::span(scores).first(scores.size() - 2);
-  std::span<const int64_t> own = std::span(*dims).first(leading.size());
-  int64_t queries = (*dims)[dims->size() - 2];
-  int64_t keys = dims->back();
-  if (IsMerged(leading, heads)) {
-    bool varies = own[0] != 1;
-    return Reshaped(rewrite, mask,
-                    {varies ? heads.batch : 1, varies ? heads.heads : 1, queries, keys});
+  std::span<const Expr> leading = std::span(scores).first(scores.size() - 2);
+  std::span<const Expr> own = std::span(dims).first(leading.size());
+  const Expr& queries = dims[dims.size() - 2];
+  const Expr& keys = dims.back();
+  if (IsMerged(rewrite, leading, heads)) {
+    bool varies = !IsConstant(own[0], 1);
+    return Reshaped(
+        rewrite, mask,
+        {varies ? heads.batch : Expr(1), varies ? heads.heads : Expr(1), queries, keys});
   }
-  std::optional<size_t> split = SplitAt(leading, heads);
+  std::optional<size_t> split = SplitAt(rewrite, leading, heads);
   if (!split) return std::nullopt;
-  std::optional<int64_t> batch = Joined(own.first(*split), leading.first(*split));
-  std::optional<int64_t> own_heads = Joined(own.subspan(*split), leading.subspan(*split));
+  std::optional<Expr> batch = Joined(rewrite, own.first(*split), leading.first(*split));
+  std::optional<Expr> own_heads = Joined(rewrite, own.subspan(*split), leading.subspan(*split));
   if (!batch || !own_heads) return std::nullopt;
   return Reshaped(rewrite, mask, {*batch, *own_heads, queries, keys});
 }

@@ -7,13 +7,13 @@
 #include "graph/passes/pattern.h"
 
 // The operands of an Attention node, found behind the nodes that exporters put before products and
-// softmax. All shapes are static; new nodes go into Rewrite::before.
+// softmax. New nodes go into Rewrite::before.
 namespace tcc {
 
 // The number of query heads, and how the leading dimensions of scores split into batch and heads.
 struct AttentionHeads {
-  int64_t batch = 1;
-  int64_t heads = 1;
+  Expr batch = 1;
+  Expr heads = 1;
 };
 
 // A value times a number.
@@ -29,7 +29,7 @@ Scaled WithoutFactors(const Rewrite& rewrite, ValueId value);
 Scaled KeysOfColumns(Rewrite& rewrite, ValueId columns);
 
 // Reshapes the value to a shape of as many elements.
-ValueId Reshaped(Rewrite& rewrite, ValueId value, const std::vector<int64_t>& shape);
+ValueId Reshaped(Rewrite& rewrite, ValueId value, const std::vector<Expr>& shape);
 
 // Returns keys or values as [batch, own heads, length, size]. They may be repeated to give every
 // query head its own (Expand between two views), or shared by all heads. nullopt where the leading
@@ -41,7 +41,7 @@ std::optional<ValueId> WithAllHeads(Rewrite& rewrite, ValueId value, const Atten
 // Turns a mask that broadcasts to scores of this shape, [leading.., queries, keys], into one that
 // broadcasts to [batch, heads, queries, keys]; nullopt if it does not, or varies along a part of
 // the batch.
-std::optional<ValueId> MaskOfHeads(Rewrite& rewrite, ValueId mask,
-                                   const std::vector<int64_t>& scores, const AttentionHeads& heads);
+std::optional<ValueId> MaskOfHeads(Rewrite& rewrite, ValueId mask, const std::vector<Expr>& scores,
+                                   const AttentionHeads& heads);
 
 }  // namespace tcc

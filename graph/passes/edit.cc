@@ -5,6 +5,7 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "ir/graph/constants.h"
 #include "support/check.h"
 
 namespace tcc {
@@ -70,6 +71,15 @@ ValueId AddConstant(Graph& graph, const std::string& hint, const Tensor& tensor)
 ValueId AddComputed(Graph& graph, const std::string& hint, DType dtype,
                     const std::vector<Expr>& shape) {
   return graph.AddValue({.name = UniqueValueName(graph, hint), .dtype = dtype, .shape = shape});
+}
+
+ValueId AddSizes(Graph& graph, const std::string& hint, const std::vector<Expr>& sizes) {
+  if (std::optional<std::vector<int64_t>> numbers = AsNumbers(sizes)) {
+    return AddConstant(graph, hint, IntVector(*numbers));
+  }
+  ValueId id = AddComputed(graph, hint, kInt64, {Expr(static_cast<int64_t>(sizes.size()))});
+  graph.values[id].elements = sizes;
+  return id;
 }
 
 Tensor TransposedTensor(const Tensor& tensor, const std::vector<int64_t>& perm) {

@@ -30,6 +30,9 @@ bool IsCommutative(OpKind op);
 ValueId AddConstant(Graph& graph, const std::string& hint, const Tensor& tensor);
 ValueId AddComputed(Graph& graph, const std::string& hint, DType dtype,
                     const std::vector<Expr>& shape);
+// Adds a vector of extents or positions that a node's shape depends on: a constant if all are
+// numbers.
+ValueId AddSizes(Graph& graph, const std::string& hint, const std::vector<Expr>& sizes);
 
 // Transposes a tensor: dimension d of the result is dimension perm[d] of the input.
 Tensor TransposedTensor(const Tensor& tensor, const std::vector<int64_t>& perm);

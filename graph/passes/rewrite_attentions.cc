@@ -4,7 +4,6 @@
 #include "graph/ops/node_lowering.h"
 #include "graph/passes/attention_operands.h"
 #include "graph/passes/passes.h"
-#include "ir/graph/constants.h"
 
 namespace tcc {
 namespace {
@@ -67,8 +66,8 @@ class AttentionWriter {
     return node;
   }
 
-  std::vector<int64_t> OutputShape() const {
-    return {heads_.batch, heads_.heads, queries_, StaticShape(graph_.value(values_))->back()};
+  std::vector<Expr> OutputShape() const {
+    return {heads_.batch, heads_.heads, queries_, graph_.value(values_).shape.back()};
   }
 
   size_t Rank() const { return scores_.size(); }
@@ -79,25 +78,25 @@ class AttentionWriter {
     return rewrite_.match.values.contains(name) || rewrite_.match.named.contains(name);
   }
 
-  std::vector<int64_t> DimsOf(ValueId id) const {
-    return StaticShape(graph_.value(id)).value_or(std::vector<int64_t>());
-  }
+  std::vector<Expr> DimsOf(ValueId id) const { return graph_.value(id).shape; }
 
   ValueId ResultOf(const std::string& name) const { return rewrite_.NodeAt(name).outputs[0]; }
   // The shape of scores, which masks must not widen, divided into batch and heads.
   bool ReadScores() {
     scores_ = DimsOf(ResultOf("product"));
     bool fits = (scores_.size() == 3 || scores_.size() == 4) &&
-                std::ranges::count(scores_, 0) == 0 && DimsOf(ResultOf("softmax")) == scores_;
+                std::ranges::none_of(scores_, [](const Expr& dim) { return IsConstant(dim, 0); }) &&
+                SameShape(DimsOf(ResultOf("softmax")), scores_);
     int64_t axis = fits ? rewrite_.NodeAt("softmax").Int("axis", -1) : 0;
     if (!fits || (axis != -1 && axis != static_cast<int64_t>(scores_.size()) - 1)) return false;
     queries_ = scores_[scores_.size() - 2];
     heads_ = scores_.size() == 4 ? AttentionHeads{scores_[0], scores_[1]}
-                                 : AttentionHeads{scores_[0], 1};
+                                 : AttentionHeads{scores_[0], Expr(1)};
     if (!Has("view")) return true;
-    std::vector<int64_t> view = DimsOf(ResultOf("view"));
-    bool views = view.size() > 3 && std::equal(view.end() - 2, view.end(), scores_.end() - 2) &&
-                 DimsOf(ResultOf("viewed")) == view;
+    std::vector<Expr> view = DimsOf(ResultOf("view"));
+    bool views = view.size() > 3 &&
+                 SameShape(std::span(view).last(2), std::span(scores_).last(2)) &&
+                 SameShape(DimsOf(ResultOf("viewed")), view);
     if (views && scores_.size() == 3 && view.size() == 4) heads_ = {view[0], view[1]};
     return views;
   }
@@ -120,11 +119,11 @@ class AttentionWriter {
     ValueId all_values = rewrite_.Bound("value");
     std::optional<ValueId> keys = WithoutRepeats(rewrite_, all_keys, heads_);
     std::optional<ValueId> values = WithoutRepeats(rewrite_, all_values, heads_);
-    if (!keys || !values || DimsOf(*keys)[1] != DimsOf(*values)[1]) {
+    if (!keys || !values || !SameExtent(DimsOf(*keys)[1], DimsOf(*values)[1])) {
       keys = WithAllHeads(rewrite_, all_keys, heads_);
       values = WithAllHeads(rewrite_, all_values, heads_);
     }
-    if (!keys || !values || DimsOf(*keys)[2] != DimsOf(*values)[2]) return false;
+    if (!keys || !values || !SameExtent(DimsOf(*keys)[2], DimsOf(*values)[2])) return false;
     keys_ = *keys;
     values_ = *values;
     return true;
@@ -136,9 +135,8 @@ class AttentionWriter {
   }
 
   ValueId EmitMask(OpKind op, const std::string& name, const std::vector<ValueId>& inputs,
-                   DType type, const std::vector<int64_t>& shape) {
-    return rewrite_.Emit(op, graph_.value(rewrite_.match.result).name + name, inputs, type,
-                         ToExprs(shape));
+                   DType type, const std::vector<Expr>& shape) {
+    return rewrite_.Emit(op, graph_.value(rewrite_.match.result).name + name, inputs, type, shape);
   }
 
   // mask_: what was matched as such, as one operand; false if it cannot be.
@@ -148,16 +146,16 @@ class AttentionWriter {
     return !Has("view") || AddMask(rewrite_.Bound("view_mask"), DimsOf(ResultOf("view")));
   }
 
-  bool AddMask(ValueId value, const std::vector<int64_t>& shape) {
+  bool AddMask(ValueId value, const std::vector<Expr>& shape) {
     std::optional<ValueId> mask = MaskOfHeads(rewrite_, value, shape, heads_);
     if (!mask) return false;
     if (mask_ == kNoValue) {
       mask_ = *mask;
       return true;
     }
-    std::vector<int64_t> sum = DimsOf(mask_);
-    std::vector<int64_t> own = DimsOf(*mask);
-    for (size_t d = 0; d < sum.size(); ++d) sum[d] = std::max(sum[d], own[d]);
+    std::vector<Expr> sum = DimsOf(mask_);
+    std::vector<Expr> own = DimsOf(*mask);
+    for (size_t d = 0; d < sum.size(); ++d) sum[d] = IsConstant(sum[d], 1) ? own[d] : sum[d];
     if (graph_.value(mask_).dtype != graph_.value(*mask).dtype) return false;
     mask_ = EmitMask(OpKind::kAdd, ".mask", {mask_, *mask}, graph_.value(*mask).dtype, sum);
     return true;
@@ -191,23 +189,24 @@ class AttentionWriter {
   template <typename Fits>
   bool IsTriangle(ValueId id, const Fits& fits) const {
     const Tensor* tensor = graph_.ConstantOf(id);
-    int64_t keys = scores_.back();
-    if (!tensor || tensor->shape.size() < 2 || tensor->shape.size() > scores_.size() ||
-        tensor->shape.back() != keys || tensor->shape[tensor->shape.size() - 2] != queries_ ||
-        ElementCount(tensor->shape).value_or(0) != queries_ * keys) {
+    std::optional<int64_t> queries = AsConstant(queries_), keys = AsConstant(scores_.back());
+    if (!tensor || !queries || !keys || tensor->shape.size() < 2 ||
+        tensor->shape.size() > scores_.size() || tensor->shape.back() != *keys ||
+        tensor->shape[tensor->shape.size() - 2] != *queries ||
+        ElementCount(tensor->shape).value_or(0) != *queries * *keys) {
       return false;
     }
-    for (int64_t i = 0; i < queries_ * keys; ++i) {
-      if (!fits(ElementAsDouble(*tensor, i), i % keys <= i / keys)) return false;
+    for (int64_t i = 0; i < *queries * *keys; ++i) {
+      if (!fits(ElementAsDouble(*tensor, i), i % *keys <= i / *keys)) return false;
     }
     return true;
   }
 
   Rewrite& rewrite_;
   Graph& graph_;
-  std::vector<int64_t> scores_;  // [leading.., queries, keys]
+  std::vector<Expr> scores_;  // [leading.., queries, keys]
   AttentionHeads heads_;
-  int64_t queries_ = 0;
+  Expr queries_ = 0;
   ValueId keys_ = kNoValue;
   ValueId values_ = kNoValue;
   ValueId mask_ = kNoValue;
@@ -224,15 +223,13 @@ std::optional<Node> OfThreeDims(Rewrite& rewrite) {
   Graph& graph = rewrite.graph;
   AttentionWriter writer(rewrite);
   std::optional<Node> node = writer.Write();
-  std::optional<std::vector<int64_t>> shape = StaticShape(graph.value(rewrite.match.result));
-  if (!node || writer.Rank() != 3 || !shape) return std::nullopt;
-  std::string name = graph.value(rewrite.match.result).name + ".attention";
-  ValueId heads =
-      rewrite.Emit(OpKind::kAttention, name, node->inputs, graph.value(rewrite.match.result).dtype,
-                   ToExprs(writer.OutputShape()), node->attributes);
+  if (!node || writer.Rank() != 3) return std::nullopt;
+  const Value result = graph.value(rewrite.match.result);
+  std::string name = result.name + ".attention";
+  ValueId heads = rewrite.Emit(OpKind::kAttention, name, node->inputs, result.dtype,
+                               writer.OutputShape(), node->attributes);
   Node view;
-  view.inputs = {
-      heads, AddConstant(graph, name + ".shape", IntVector({shape->begin(), shape->begin() + 3}))};
+  view.inputs = {heads, AddSizes(graph, name + ".shape", result.shape)};
   view.attributes["allowzero"] = int64_t{0};
   return view;
 }

@@ -1,9 +1,9 @@
 #include <algorithm>
 
+#include "graph/ops/normal_form.h"
 #include "graph/passes/edit.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/pattern.h"
-#include "ir/graph/constants.h"
 
 namespace tcc {
 namespace {
@@ -38,12 +38,13 @@ Pattern ViewedTwice() {
 // A Reshape of the value to the shape that comes out in the end.
 std::optional<Node> ReshapeTo(Rewrite& rewrite, ValueId x) {
   Graph& graph = rewrite.graph;
-  std::optional<std::vector<int64_t>> shape = StaticShape(graph.value(rewrite.match.result));
+  const Value result = graph.value(rewrite.match.result);
   // A dimension of 0 says something else in a Reshape.
-  if (!shape || std::ranges::count(*shape, 0) > 0) return std::nullopt;
+  if (std::ranges::any_of(result.shape, [](const Expr& dim) { return IsConstant(dim, 0); })) {
+    return std::nullopt;
+  }
   Node node;
-  node.inputs = {
-      x, AddConstant(graph, graph.value(rewrite.match.result).name + ".shape", IntVector(*shape))};
+  node.inputs = {x, AddSizes(graph, result.name + ".shape", result.shape)};
   node.attributes["allowzero"] = int64_t{0};
   return node;
 }
@@ -60,24 +61,25 @@ Pattern Picked() {
 std::optional<Node> SliceThenReshape(Rewrite& rewrite) {
   Graph& graph = rewrite.graph;
   ValueId data = rewrite.Bound("data");
-  std::optional<std::vector<int64_t>> shape = StaticShape(graph.value(data));
+  std::vector<Expr> shape = rewrite.ShapeOf(data);
   const Tensor& index = *graph.ConstantOf(rewrite.Bound("index"));
-  if (!shape || ElementCount(index.shape).value_or(0) != 1) return std::nullopt;
-  auto rank = static_cast<int64_t>(shape->size());
+  if (ElementCount(index.shape).value_or(0) != 1) return std::nullopt;
+  auto rank = static_cast<int64_t>(shape.size());
   int64_t axis = rewrite.NodeAt("gather").Int("axis", 0);
   if (axis < 0) axis += rank;
-  int64_t from = ElementAsInt(index, 0);
-  if (from < 0) from += (*shape)[axis];
-  (*shape)[axis] = 1;
+  int64_t at = ElementAsInt(index, 0);
+  Expr from = at < 0 ? NormalForm(graph, Plus(shape[axis], at)) : Expr(at);
+  Expr to = NormalForm(graph, Plus(from, 1));
+  shape[axis] = Expr(1);
 
   std::string name = graph.value(rewrite.match.result).name + ".slice";
-  auto number = [&](const char* what, int64_t value) {
-    return AddConstant(graph, name + what, IntVector({value}));
+  auto number = [&](const char* what, const Expr& value) {
+    return AddSizes(graph, name + what, {value});
   };
   ValueId slice =
       rewrite.Emit(OpKind::kSlice, name,
-                   {data, number(".from", from), number(".to", from + 1), number(".axis", axis)},
-                   graph.value(data).dtype, ToExprs(*shape));
+                   {data, number(".from", from), number(".to", to), number(".axis", Expr(axis))},
+                   graph.value(data).dtype, shape);
   return ReshapeTo(rewrite, slice);
 }
 

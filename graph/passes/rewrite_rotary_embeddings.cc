@@ -4,7 +4,6 @@
 #include "graph/passes/edit.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/pattern.h"
-#include "ir/graph/constants.h"
 
 namespace tcc {
 namespace {
@@ -76,33 +75,37 @@ bool HalvesAreEqual(const Graph& graph, const std::vector<int>& producers, Value
   }
 }
 
-ValueId IntConstant(Graph& graph, const std::string& name, const std::vector<int64_t>& numbers) {
-  return AddConstant(graph, name, IntVector(numbers));
-}
-
 // The first half of a table [.., 1, S, D] under `shape`: two nodes before the rewritten one.
-ValueId HalfTable(Rewrite& rewrite, ValueId table, const std::vector<int64_t>& shape) {
+ValueId HalfTable(Rewrite& rewrite, ValueId table, const std::vector<Expr>& shape) {
   Graph& graph = rewrite.graph;
   std::string name = graph.value(table).name + ".half";
   std::vector<Expr> sliced = graph.value(table).shape;
-  sliced.back() = Expr(shape.back());
+  sliced.back() = shape.back();
   DType dtype = graph.value(table).dtype;
-  std::vector<ValueId> inputs = {table, IntConstant(graph, name + ".from", {0}),
-                                 IntConstant(graph, name + ".to", {shape.back()}),
-                                 IntConstant(graph, name + ".axis", {-1})};
+  std::vector<ValueId> inputs = {table, AddSizes(graph, name + ".from", {Expr(0)}),
+                                 AddSizes(graph, name + ".to", {shape.back()}),
+                                 AddSizes(graph, name + ".axis", {Expr(-1)})};
   ValueId slice = rewrite.Emit(OpKind::kSlice, name, inputs, dtype, sliced);
   return rewrite.Emit(OpKind::kReshape, name + ".rows",
-                      {slice, IntConstant(graph, name + ".shape", shape)}, dtype, ToExprs(shape),
+                      {slice, AddSizes(graph, name + ".shape", shape)}, dtype, shape,
                       {{"allowzero", int64_t{0}}});
+}
+
+// Returns whether the table is [1.., S, D] for x of this shape.
+bool IsOneTable(std::span<const Expr> table, std::span<const Expr> x) {
+  return table.size() >= 2 && SameShape(table.last(2), x.last(2)) &&
+         std::ranges::all_of(table.first(table.size() - 2),
+                             [](const Expr& dim) { return IsConstant(dim, 1); });
 }
 
 // x: [B, heads, S, D], tables of one row for each position, the same for every head and batch.
 std::optional<Node> RotaryEmbedding(Rewrite& rewrite) {
   Graph& graph = rewrite.graph;
   ValueId x = rewrite.Bound("x");
-  std::optional<std::vector<int64_t>> shape = StaticShape(graph.value(x));
-  if (!shape || shape->size() != 4 || (*shape)[3] % 2 != 0 || (*shape)[3] == 0) return std::nullopt;
-  int64_t half = (*shape)[3] / 2;
+  std::vector<Expr> shape = graph.value(x).shape;
+  int64_t size = shape.size() == 4 ? AsConstant(shape[3]).value_or(0) : 0;
+  if (size == 0 || size % 2 != 0) return std::nullopt;
+  int64_t half = size / 2;
   const Node& turned = rewrite.NodeAt("turned");
   bool joined = turned.inputs.size() == 2 && IsLast(turned.Int("axis", 0), 4);
   const std::vector<Expr>& low = rewrite.ShapeOf(rewrite.NodeAt("low").outputs[0]);
@@ -115,22 +118,20 @@ std::optional<Node> RotaryEmbedding(Rewrite& rewrite) {
   std::vector<int> producers = ProducersOf(graph);
   for (const char* name : {"cos", "sin"}) {
     ValueId table = rewrite.Bound(name);
-    std::optional<std::vector<int64_t>> dims = StaticShape(graph.value(table));
-    if (!dims || dims->size() < 2 || ElementCount(*dims).value_or(0) != (*shape)[2] * 2 * half ||
-        dims->back() != 2 * half || (*dims)[dims->size() - 2] != (*shape)[2] ||
+    if (!IsOneTable(graph.value(table).shape, shape) ||
         graph.value(table).dtype != graph.value(x).dtype ||
         !HalvesAreEqual(graph, producers, table)) {
       return std::nullopt;
     }
   }
   // One batch has its tables [batch, S, D / 2], several share tables [S, D / 2] from position 0 on.
-  bool shared = (*shape)[0] != 1;
-  std::vector<int64_t> rows = {(*shape)[2], half};
-  if (!shared) rows.insert(rows.begin(), 1);
+  bool shared = !IsConstant(shape[0], 1);
+  std::vector<Expr> rows = {shape[2], Expr(half)};
+  if (!shared) rows.insert(rows.begin(), Expr(1));
   Node node;
   node.inputs = {x, HalfTable(rewrite, rewrite.Bound("cos"), rows),
                  HalfTable(rewrite, rewrite.Bound("sin"), rows)};
-  if (shared) node.inputs.push_back(IntConstant(graph, "first_position", {0}));
+  if (shared) node.inputs.push_back(AddSizes(graph, "first_position", {Expr(0)}));
   return node;
 }
 
