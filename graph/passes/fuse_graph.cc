@@ -10,6 +10,7 @@
 #include "graph/ops/storage_order.h"
 #include "graph/passes/edit.h"
 #include "graph/passes/to_tensor_exprs.h"
+#include "ir/expr/evaluate.h"
 #include "ir/expr/visitor.h"
 #include "ir/text/printer.h"
 #include "support/storage_types.h"
@@ -59,11 +60,11 @@ bool SameIndices(const std::vector<Expr>& a, const std::vector<Expr>& b) {
 // of two cores, and tiles of the first convolution may cross from one row to the next.
 constexpr double kChainedBytes = 4 << 20;
 
-// Returns the bytes of each image of a batch, 0 if an extent is not known.
+// Returns the bytes of each image of a batch at the usual sizes.
 double ImageBytes(const Value& value) {
   double bytes = static_cast<double>(WholeBytes(value.dtype));
   for (size_t d = 1; d < value.shape.size(); ++d) {
-    bytes *= static_cast<double>(AsConstant(value.shape[d]).value_or(0));
+    bytes *= static_cast<double>(AtUsual(value.shape[d]).value_or(0));
   }
   return bytes;
 }

@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "graph/passes/to_tensor_exprs.h"
+#include "ir/expr/evaluate.h"
 #include "ir/expr/substitute.h"
 #include "ir/expr/visitor.h"
 
@@ -29,12 +30,12 @@ bool HoldsCall(const Expr& expr) {
   return Contains(expr, [&](const Expr& node) { return node.kind() == ExprKind::kCall; });
 }
 
-// Returns the number of points of a stage's loops; 0 while an extent is symbolic.
+// Returns the number of points of a stage's loops at the usual sizes; 0 if it is not known.
 double PointsOf(const TensorExpr& stage) {
   double points = 1;
   auto count = [&](const std::vector<Axis>& axes) {
     for (const Axis& axis : axes) {
-      points *= static_cast<double>(AsConstant(axis.extent).value_or(0));
+      points *= static_cast<double>(AtUsual(axis.extent).value_or(0));
     }
   };
   if (const auto* compute = std::get_if<ComputeExpr>(&stage)) {
@@ -52,7 +53,7 @@ struct Definition {
   Expr value;
   bool holds_call = false;
   bool is_epilogue = false;  // of a reduction, whose results it reads
-  double points = 0;         // the number of values; 0 while an extent is symbolic
+  double points = 0;         // the usual number of values; 0 if it is not known
   // Whether the value has a wider type and is rounded only to be stored.
   bool rounds = false;
 };

@@ -3,6 +3,7 @@
 
 #include "graph/passes/edit.h"
 #include "graph/passes/passes.h"
+#include "ir/expr/evaluate.h"
 #include "ir/graph/constants.h"
 #include "support/storage_types.h"
 
@@ -59,7 +60,7 @@ class Rewriter {
     if (!is_single || x.shape.size() < 2) return false;
     int64_t rows = 1;
     for (size_t d = 0; d + 1 < x.shape.size(); ++d) {
-      int64_t extent = AsConstant(x.shape[d]).value_or(kMaxRows + 1);
+      int64_t extent = AtUsual(x.shape[d]).value_or(kMaxRows + 1);
       rows = extent > kMaxRows ? kMaxRows + 1 : rows * extent;
     }
     return rows >= 1 && rows <= kMaxRows;
