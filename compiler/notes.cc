@@ -24,6 +24,16 @@ std::vector<std::string> NamesOf(const Graph& graph, const std::vector<ValueId>&
   return names;
 }
 
+std::vector<int64_t> UsualSizes(const std::vector<Expr>& formulas) {
+  std::vector<int64_t> sizes;
+  for (const Expr& formula : formulas) {
+    std::optional<int64_t> usual = AtUsual(formula);
+    TCC_CHECK(usual.has_value()) << "a parameter has no usual size";
+    sizes.push_back(*usual);
+  }
+  return sizes;
+}
+
 GraphNotes Describe(const Graph& graph, Types types) {
   GraphNotes notes;
   notes.inputs = NamesOf(graph, graph.inputs);
@@ -89,14 +99,9 @@ CallNotes DescribeCall(const FusedGraph& fused, const KernelSet& kernels, const 
     const ValueId id = reads ? task.inputs[index] : task.outputs[index - task.inputs.size()];
     if (graph.ConstantOf(id)) continue;
     OperandNotes operand{.operand = i, .value = graph.value(id).name, .shape = {}, .strides = {}};
-    for (const Expr& extent : task.variants[0].fn.params[index].shape) {
-      std::optional<int64_t> usual = AtUsual(extent);
-      TCC_CHECK(usual.has_value()) << "'" << operand.value << "' has no usual shape";
-      operand.shape.push_back(*usual);
-    }
-    // Values of bodies are never parts.
-    auto part = call.within.empty() ? fused.parts.find(id) : fused.parts.end();
-    if (part != fused.parts.end()) operand.strides = part->second.strides;
+    const Buffer& param = task.variants[0].fn.params[index];
+    operand.shape = UsualSizes(param.shape);
+    operand.strides = UsualSizes(param.layout.strides);
     (reads ? notes.reads : notes.writes).push_back(std::move(operand));
   }
   return notes;

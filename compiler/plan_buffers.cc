@@ -61,12 +61,15 @@ BufferId PlanBuffers::AddSlice(BufferId whole, uint32_t counter, const Expr& byt
   return slice;
 }
 
-BufferId PlanBuffers::AddPart(BufferId whole, int64_t offset, int64_t bytes) {
-  auto [known, absent] = part_at_.emplace(std::tuple(whole, offset, bytes), 0);
+BufferId PlanBuffers::AddPart(BufferId whole, const Expr& offset, const Expr& bytes) {
+  SizeExpr from = sizes_->Of(offset);
+  auto size = [](const SizeExpr& expr) { return Size(expr.code[0].op, expr.code[0].value); };
+  auto [known, absent] =
+      part_at_.emplace(std::tuple(whole, size(from), size(sizes_->Of(bytes))), 0);
   if (absent) {
     BufferKind kind = buffers_[whole].kind;
     known->second = Add(kind, buffers_[whole].index, bytes);
-    parts_.push_back({known->second, whole, offset});
+    parts_.push_back({known->second, whole, from});
     whole_of_[known->second] = whole;
   }
   return known->second;
@@ -163,7 +166,7 @@ SizeExpr PlanBuffers::PlaceFree(std::span<const BufferId> arena, std::vector<Lif
 void PlanBuffers::PlaceParts() {
   for (const Part& part : parts_) {
     buffers_[part.buffer].offset =
-        Combine(SizeOp::kAdd, buffers_[part.whole].offset, SizeExpr(part.offset));
+        sizes_->Let(Combine(SizeOp::kAdd, buffers_[part.whole].offset, part.offset));
   }
 }
 

@@ -46,7 +46,7 @@ class PlanBuffers {
   BufferId AddSlice(BufferId whole, uint32_t counter, const Expr& bytes,
                     const std::optional<Expr>& last);
   // Adds a part of `whole` at a fixed offset; there is one buffer per offset and size.
-  BufferId AddPart(BufferId whole, int64_t offset, int64_t bytes);
+  BufferId AddPart(BufferId whole, const Expr& offset, const Expr& bytes);
 
   // Notes that the buffer is read or written now.
   void Touch(BufferId buffer);
@@ -91,8 +91,10 @@ class PlanBuffers {
 
   struct Part {
     BufferId buffer, whole;
-    int64_t offset;
+    SizeExpr offset;
   };
+  // A number, a variable or a let of the plan.
+  using Size = std::pair<SizeOp, int64_t>;
 
   void PlaceArena(BufferId begin, BufferId end, Placed& placed);
   SizeExpr PlaceFixed(std::span<const BufferId> arena, std::vector<Lifetime>& lifetimes);
@@ -105,7 +107,7 @@ class PlanBuffers {
   std::vector<FreeBuffer> live_;  // by buffer; lifetimes are used for arena buffers only
   std::vector<Slice> slices_;
   std::vector<Part> parts_;
-  std::map<std::tuple<BufferId, int64_t, int64_t>, BufferId> part_at_;
+  std::map<std::tuple<BufferId, Size, Size>, BufferId> part_at_;
   std::map<BufferId, BufferId> whole_of_;  // by slice or part
   std::set<BufferId> swapped_;
   std::vector<std::pair<BufferId, BufferId>> pairs_;

@@ -5,22 +5,24 @@
 #include <numeric>
 #include <set>
 
+#include "graph/ops/normal_form.h"
 #include "graph/ops/storage_order.h"
 #include "graph/passes/edit.h"
+#include "ir/expr/substitute.h"
+#include "ir/simplify/size_arithmetic.h"
 #include "support/check.h"
-#include "support/integer_division.h"
 
 namespace tcc {
 namespace {
 
-using Shape = std::vector<int64_t>;
+using Shape = std::vector<Expr>;
 
 // The place of a value inside another one, in the dimensions that both are stored in.
 struct PartBox {
   ValueId whole = kNoValue;
-  std::vector<int64_t> start;
-  std::vector<int64_t> shape;        // the shape of the part
-  std::vector<int64_t> whole_shape;  // the shape of the whole
+  Shape start;
+  Shape shape;        // the shape of the part
+  Shape whole_shape;  // the shape of the whole
 };
 
 // Returns whether the box is one run of elements: it is complete in all dimensions behind the first
@@ -28,16 +30,20 @@ struct PartBox {
 bool IsOneRun(const PartBox& box) {
   bool single = true;  // whether all dimensions so far have one element in the box
   for (size_t d = 0; d < box.shape.size(); ++d) {
-    if (!single && box.shape[d] != box.whole_shape[d]) return false;
-    single = single && box.shape[d] == 1;
+    if (!single && !SameExtent(box.shape[d], box.whole_shape[d])) return false;
+    single = single && IsConstant(box.shape[d], 1);
   }
   return true;
 }
 
-std::vector<int64_t> CompactStrides(const std::vector<int64_t>& shape) {
-  std::vector<int64_t> strides(shape.size(), 1);
-  for (size_t d = shape.size(); d-- > 1;) strides[d - 1] = strides[d] * shape[d];
+std::vector<Expr> CompactStrides(const Shape& shape) {
+  std::vector<Expr> strides(shape.size(), Expr(1));
+  for (size_t d = shape.size(); d-- > 1;) strides[d - 1] = ProductOf(strides[d], shape[d]);
   return strides;
+}
+
+bool IsEmpty(const Shape& shape) {
+  return std::ranges::any_of(shape, [](const Expr& dim) { return IsConstant(dim, 0); });
 }
 
 // The values that lie inside others, which may themselves lie inside others.
@@ -55,7 +61,7 @@ class PartBoxes {
 
   // Returns the offset of the box, in elements, from the value at the end of the chain of its
   // whole.
-  int64_t OffsetOf(const PartBox& box) const { return PlaceOf(box).offset; }
+  Expr OffsetOf(const PartBox& box) const { return PlaceOf(box).offset; }
 
   // Returns all parts, each relative to the value at the end of its chain.
   AliasedParts Resolve(const Graph& graph) const;
@@ -64,8 +70,8 @@ class PartBoxes {
   // A place in elements, relative to the value at the end of the chain.
   struct Place {
     ValueId whole;
-    int64_t offset;
-    std::vector<int64_t> strides;  // empty: contiguous
+    Expr offset;
+    std::vector<Expr> strides;  // empty: contiguous
   };
   Place PlaceOf(const PartBox& innermost) const;
 
@@ -94,15 +100,17 @@ PartBoxes::Place PartBoxes::PlaceOf(const PartBox& innermost) const {
   for (const PartBox* box = &innermost; box != nullptr; box = Find(box->whole)) {
     chain.push_back(box);
   }
-  Place place{chain.back()->whole, 0, {}};
+  Place place{chain.back()->whole, Expr(0), {}};
   for (size_t i = chain.size(); i-- > 0;) {
     const PartBox& box = *chain[i];
     // A part inside a strided whole has the strides of the whole.
-    std::vector<int64_t> strides =
+    std::vector<Expr> strides =
         place.strides.empty() ? CompactStrides(box.whole_shape) : place.strides;
-    for (size_t d = 0; d < strides.size(); ++d) place.offset += box.start[d] * strides[d];
+    for (size_t d = 0; d < strides.size(); ++d) {
+      place.offset = SumOf(place.offset, ProductOf(box.start[d], strides[d]));
+    }
     bool one_run = place.strides.empty() && IsOneRun(box);
-    place.strides = one_run ? std::vector<int64_t>() : std::move(strides);
+    place.strides = one_run ? std::vector<Expr>() : std::move(strides);
   }
   return place;
 }
@@ -111,14 +119,16 @@ AliasedParts PartBoxes::Resolve(const Graph& graph) const {
   AliasedParts parts;
   for (const auto& [id, box] : boxes_) {
     Place place = PlaceOf(box);
-    int64_t element_bytes = graph.value(id).dtype.bytes();
-    int64_t reach = 1;
-    std::vector<int64_t> strides =
-        place.strides.empty() ? CompactStrides(box.shape) : place.strides;
-    for (size_t d = 0; d < box.shape.size(); ++d) reach += (box.shape[d] - 1) * strides[d];
+    Expr element_bytes = graph.value(id).dtype.bytes();
+    Expr reach = 1;
+    std::vector<Expr> strides = place.strides.empty() ? CompactStrides(box.shape) : place.strides;
+    for (size_t d = 0; d < box.shape.size(); ++d) {
+      reach = SumOf(reach, ProductOf(DifferenceOf(box.shape[d], Expr(1)), strides[d]));
+    }
+    // A part that is empty at some sizes would reach back from its start.
     parts[id] = {.whole = place.whole,
-                 .offset = place.offset * element_bytes,
-                 .bytes = reach * element_bytes,
+                 .offset = ProductOf(place.offset, element_bytes),
+                 .bytes = ProductOf(LargerOf(reach, Expr(0)), element_bytes),
                  .strides = std::move(place.strides)};
   }
   return parts;
@@ -144,13 +154,15 @@ size_t AxisOf(const Node& node, size_t rank) {
   return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis);
 }
 
-// Returns the elements of a constant operand; none if there is no such operand.
-Shape IntsOf(const Graph& graph, const Node& node, size_t input) {
-  Shape numbers;
-  const Tensor* tensor =
-      input < node.inputs.size() ? graph.ConstantOf(node.inputs[input]) : nullptr;
-  for (int64_t i = 0; tensor && i < ElementCount(tensor->shape).value_or(0); ++i) {
-    numbers.push_back(ElementAsInt(*tensor, i));
+// Returns the elements of an operand that is known when compiling; none if there is no such
+// operand.
+std::vector<Expr> ElementsOf(const Graph& graph, const Node& node, size_t input) {
+  if (input >= node.inputs.size() || node.inputs[input] == kNoValue) return {};
+  const Value& value = graph.value(node.inputs[input]);
+  if (!value.constant) return value.elements;
+  std::vector<Expr> numbers;
+  for (int64_t i = 0; i < ElementCount(value.constant->shape).value_or(0); ++i) {
+    numbers.emplace_back(ElementAsInt(*value.constant, i));
   }
   return numbers;
 }
@@ -158,25 +170,28 @@ Shape IntsOf(const Graph& graph, const Node& node, size_t input) {
 // Returns the start of each output of a Split.
 std::vector<Shape> StartsOfSplit(const Graph& graph, const Node& node, const Shape& in) {
   size_t axis = AxisOf(node, in.size());
-  Shape extents = IntsOf(graph, node, 1);
-  auto count = static_cast<int64_t>(node.outputs.size());
-  if (extents.empty()) extents.assign(node.outputs.size(), CeilDivision(in[axis], count));
-  std::vector<Shape> starts(node.outputs.size(), Shape(in.size(), 0));
-  for (size_t i = 1; i < starts.size(); ++i) starts[i][axis] = starts[i - 1][axis] + extents[i - 1];
+  std::vector<Expr> extents = ElementsOf(graph, node, 1);
+  Expr count = static_cast<int64_t>(node.outputs.size());
+  if (extents.empty()) extents.assign(node.outputs.size(), CeilQuotientOf(in[axis], count));
+  std::vector<Shape> starts(node.outputs.size(), Shape(in.size(), Expr(0)));
+  for (size_t i = 1; i < starts.size(); ++i) {
+    starts[i][axis] = SumOf(starts[i - 1][axis], extents[i - 1]);
+  }
   return starts;
 }
 
 // Returns the start of a Slice's output; none for steps other than 1.
 std::vector<Shape> StartsOfSlice(const Graph& graph, const Node& node, const Shape& in) {
-  Shape from = IntsOf(graph, node, 1), axes = IntsOf(graph, node, 3);
-  Shape steps = IntsOf(graph, node, 4);
-  Shape start(in.size(), 0);
+  std::vector<Expr> from = ElementsOf(graph, node, 1), axes = ElementsOf(graph, node, 3);
+  std::vector<Expr> steps = ElementsOf(graph, node, 4);
+  Shape start(in.size(), Expr(0));
   for (size_t i = 0; i < from.size(); ++i) {
-    int64_t axis = axes.empty() ? static_cast<int64_t>(i) : axes[i];
+    int64_t axis = axes.empty() ? static_cast<int64_t>(i) : AsConstant(axes[i]).value();
     if (axis < 0) axis += static_cast<int64_t>(in.size());
-    if (!steps.empty() && steps[i] != 1) return {};
+    if (!steps.empty() && !IsConstant(steps[i], 1)) return {};
     auto d = static_cast<size_t>(axis);
-    start[d] = std::clamp<int64_t>(from[i] < 0 ? from[i] + in[d] : from[i], 0, in[d]);
+    Expr at = ChosenOf(from[i] < Expr(0), SumOf(from[i], in[d]), from[i]);
+    start[d] = SmallerOf(LargerOf(at, Expr(0)), in[d]);
   }
   return {start};
 }
@@ -256,15 +271,28 @@ class PartAliaser {
       for (size_t i = 0; i < params.size(); ++i) {
         ValueId own =
             i < task->inputs.size() ? task->inputs[i] : task->outputs[i - task->inputs.size()];
-        if (own == id && !IsShape(params[i].shape, shape)) return false;
+        if (own == id && !SameShape(ShapeInGraph(*task, params[i]), shape)) return false;
       }
       return true;
     });
   }
 
-  static bool IsShape(const std::vector<Expr>& exprs, const Shape& shape) {
-    return std::ranges::equal(
-        exprs, shape, [](const Expr& expr, int64_t extent) { return AsConstant(expr) == extent; });
+  // Returns the shape of a task's parameter as formulas over the graph's Shape variables.
+  Shape ShapeInGraph(const Task& task, const Buffer& param) const {
+    Substitution arguments;
+    const std::vector<Var>& own = task.variants[0].fn.vars;
+    for (size_t i = 0; i < own.size(); ++i) arguments[own[i]] = task.shape_arguments[i];
+    Shape shape;
+    for (const Expr& dim : param.shape) {
+      shape.push_back(NormalForm(graph_, arguments.empty() ? dim : Substitute(dim, arguments)));
+    }
+    return shape;
+  }
+
+  // Returns whether a part at this offset, in elements, starts where buffers may.
+  bool IsAligned(const Expr& offset, DType dtype) const {
+    Expr bytes = ProductOf(offset, Expr(dtype.bytes()));
+    return alignment_ == 1 || AlwaysHolds(Make<Eq>(FloorModulo(bytes, alignment_), Expr(0)));
   }
 
   // Returns whether the root may lie in the box, whose whole must be a root as well.
@@ -272,7 +300,7 @@ class PartAliaser {
     if (boxes_.Contains(root) || is_output_[root]) return false;
     // Elements of half a byte have no address.
     if (graph_.value(root).dtype.bits() < 8) return false;
-    if (boxes_.OffsetOf(box) * graph_.value(root).dtype.bytes() % alignment_ != 0) return false;
+    if (!IsAligned(boxes_.OffsetOf(box), graph_.value(root).dtype)) return false;
     // A result of a Loop or If may move.
     if (!is_computed_[box.whole] && !is_input_[box.whole] && !graph_.ConstantOf(box.whole)) {
       return false;
@@ -283,10 +311,10 @@ class PartAliaser {
 
   void AliasConcat(Subgraph& subgraph, const Node& node) {
     ValueId out = node.outputs[0];
-    std::optional<Shape> shape = StaticShape(graph_.value(out));
-    if (!shape || std::ranges::count(*shape, 0) > 0) return;
-    std::vector<int> order = OutputOrder(graph_, node, shape->size());
-    Shape stored = Permuted(*shape, order);
+    const Shape& shape = graph_.value(out).shape;
+    if (IsEmpty(shape)) return;
+    std::vector<int> order = OutputOrder(graph_, node, shape.size());
+    Shape stored = Permuted(shape, order);
     size_t dim =
         std::ranges::find(order, static_cast<int>(AxisOf(node, order.size()))) - order.begin();
     std::vector<Piece> pieces = PiecesOfConcat(node, order, dim, stored);
@@ -313,12 +341,12 @@ class PartAliaser {
   std::vector<Piece> PiecesOfConcat(const Node& node, const std::vector<int>& order, size_t dim,
                                     const Shape& whole) const {
     std::vector<Piece> pieces;
-    Shape start(order.size(), 0);
+    Shape start(order.size(), Expr(0));
     for (ValueId id : node.inputs) {
-      Shape shape = Permuted(*StaticShape(graph_.value(id)), order);
-      if (shape[dim] == 0) continue;
+      Shape shape = Permuted(graph_.value(id).shape, order);
+      if (IsConstant(shape[dim], 0)) continue;
       pieces.push_back({id, root_[id], {node.outputs[0], start, shape, whole}});
-      start[dim] += shape[dim];
+      start[dim] = SumOf(start[dim], shape[dim]);
     }
     return pieces;
   }
@@ -330,9 +358,10 @@ class PartAliaser {
     Shape expected = first->start;
     return std::ranges::all_of(pieces, [&](const Piece& piece) {
       const PartBox* box = boxes_.Find(piece.root);
-      bool fits = box && box->whole == first->whole && box->whole_shape == first->whole_shape &&
-                  box->start == expected && box->shape == piece.box.shape;
-      expected[dim] += piece.box.shape[dim];
+      bool fits = box && box->whole == first->whole &&
+                  SameShape(box->whole_shape, first->whole_shape) &&
+                  SameShape(box->start, expected) && SameShape(box->shape, piece.box.shape);
+      expected[dim] = SumOf(expected[dim], piece.box.shape[dim]);
       return fits;
     });
   }
@@ -353,20 +382,18 @@ class PartAliaser {
 
   std::vector<Piece> PiecesOfSplit(const Node& node) const {
     ValueId in = node.inputs[0];
-    std::optional<Shape> shape = StaticShape(graph_.value(in));
-    if (!shape) return {};
-    std::vector<Shape> starts = node.op == OpKind::kSplit ? StartsOfSplit(graph_, node, *shape)
-                                                          : StartsOfSlice(graph_, node, *shape);
+    const Shape& shape = graph_.value(in).shape;
+    std::vector<Shape> starts = node.op == OpKind::kSplit ? StartsOfSplit(graph_, node, shape)
+                                                          : StartsOfSlice(graph_, node, shape);
     std::vector<int> order = InputOrder(graph_, node, 0);
     std::vector<Piece> pieces;
     for (size_t i = 0; i < starts.size(); ++i) {
       ValueId id = node.outputs[i];
       if (id == kNoValue) continue;
-      std::optional<Shape> own = StaticShape(graph_.value(id));
-      if (!own || std::ranges::count(*own, 0) > 0) continue;
-      if (OutputOrder(graph_, node, own->size()) != order) continue;
-      PartBox box{root_[in], Permuted(starts[i], order), Permuted(*own, order),
-                  Permuted(*shape, order)};
+      const Shape& own = graph_.value(id).shape;
+      if (IsEmpty(own) || OutputOrder(graph_, node, own.size()) != order) continue;
+      PartBox box{root_[in], Permuted(starts[i], order), Permuted(own, order),
+                  Permuted(shape, order)};
       pieces.push_back({id, id, std::move(box)});
     }
     return pieces;

@@ -154,7 +154,7 @@ void LayOutParts(const std::vector<ValueId>& ids, const AliasedParts& parts,
                  std::vector<Buffer>& buffers) {
   for (size_t i = 0; i < ids.size(); ++i) {
     auto part = parts.find(ids[i]);
-    if (part != parts.end()) buffers[i].layout.strides = ToExprs(part->second.strides);
+    if (part != parts.end()) buffers[i].layout.strides = part->second.strides;
   }
 }
 

@@ -74,10 +74,10 @@ const Variant* FindVariant(const Task& task, std::string_view name);
 // A value without memory of its own, which aliases a part of another one.
 struct AliasedPart {
   ValueId whole = kNoValue;
-  int64_t offset = 0;  // in bytes, from the start of `whole`
-  int64_t bytes = 0;   // from its first element to its last
+  Expr offset = 0;  // in bytes, from the start of `whole`
+  Expr bytes = 0;   // from its first element to its last
   // The strides of each stored dimension, in elements; empty for one run of bytes.
-  std::vector<int64_t> strides = {};
+  std::vector<Expr> strides = {};
 };
 using AliasedParts = std::map<ValueId, AliasedPart>;
 

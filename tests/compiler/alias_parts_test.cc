@@ -7,30 +7,13 @@
 #include "graph/passes/graph_pipeline.h"
 #include "graph/passes/infer_shapes.h"
 #include "ir/graph/graph_bodies.h"
-#include "support/random.h"
+#include "tests/compiler/random_parts.h"
 #include "tests/compiler/run_compiled.h"
 
 namespace tcc {
 namespace {
 
 using Names = std::vector<std::string>;
-
-Tensor Ints(const std::vector<int64_t>& values) {
-  Tensor tensor = MakeZeroTensor(kInt64, {static_cast<int64_t>(values.size())});
-  for (size_t i = 0; i < values.size(); ++i) {
-    SetElementInt(tensor, static_cast<int64_t>(i), values[i]);
-  }
-  return tensor;
-}
-
-Tensor Weights(const std::vector<int64_t>& shape) {
-  Random random(19);
-  Tensor tensor = MakeZeroTensor(kFloat32, shape);
-  for (int64_t i = 0; i < ElementCount(shape).value(); ++i) {
-    SetElement(tensor, i, static_cast<double>(random.Below(17)) / 16 - 0.5);
-  }
-  return tensor;
-}
 
 Graph Parsed(const std::string& body, const std::vector<std::pair<std::string, Tensor>>& given) {
   Graph constants;
@@ -429,112 +412,15 @@ TEST_CASE("branches take parts that are one run, and give values of their own",
   CHECK(aliased.parts == Names{"b"});
 }
 
-// One operand after the other until there are enough channels, and parts of what there is.
-struct RandomParts {
-  explicit RandomParts(Random& of_random, int64_t batch) : random(of_random) {
-    text = fmt::format("  input x: f32[{0}x3x2x3]\n  input y: f32[{0}x4x2x3]\n", batch);
-    values = {{"x", 3}, {"y", 4}};
-    given = {{"step", Ints({1})}, {"axis", Ints({1})}, {"rows", Ints({0, 0, 6})}};
-    given.emplace_back("image", Ints({0, 0, 2, 3}));
-  }
-
-  const std::pair<std::string, int64_t>& Any() { return values[random.Below(values.size())]; }
-
-  void Add(const std::string& name, const std::string& call, int64_t channels) {
-    text += fmt::format("  {} = {} : f32[]\n", name, call);
-    values.emplace_back(name, channels);
-  }
-
-  void AddConcat(const std::string& name) {
-    auto [operands, channels] = Any();
-    for (uint64_t i = 0; i < 1 + random.Below(3); ++i) {
-      const auto& [operand, more] = Any();
-      operands += ", " + operand;
-      channels += more;
-    }
-    if (channels <= 40) Add(name, fmt::format("Concat({}) {{axis: 1}}", operands), channels);
-  }
-
-  void AddSlice(const std::string& name) {
-    auto [x, channels] = Any();
-    auto from = static_cast<int64_t>(random.Below(static_cast<uint64_t>(channels)));
-    int64_t to =
-        from + 1 + static_cast<int64_t>(random.Below(static_cast<uint64_t>(channels - from)));
-    given.emplace_back(name + "_from", Ints({from}));
-    given.emplace_back(name + "_to", Ints({to}));
-    Add(name, fmt::format("Slice({0}, {1}_from, {1}_to, axis)", x, name), to - from);
-  }
-
-  void AddSplit(const std::string& name) {
-    auto [x, channels] = Any();
-    int64_t first = channels / 2;
-    given.emplace_back(name + "_sizes", Ints({first, channels - first}));
-    text += fmt::format("  {0}, {0}_rest = Split({1}, {0}_sizes) {{axis: 1}} : f32[], f32[]\n",
-                        name, x);
-    if (first > 0) values.emplace_back(name, first);
-    values.emplace_back(name + "_rest", channels - first);
-  }
-
-  void AddMap(const std::string& name) {
-    auto [x, channels] = Any();
-    const char* ops[] = {"Tanh({})", "Neg({})", "Softmax({}) {{axis: 1}}", "Relu({})"};
-    Add(name, fmt::format(fmt::runtime(ops[random.Below(4)]), x), channels);
-  }
-
-  void AddConv(const std::string& name) {
-    auto [x, channels] = Any();
-    auto out = static_cast<int64_t>(1 + random.Below(6));
-    given.emplace_back(name + "_w", Weights({out, channels, 1, 1}));
-    Add(name, fmt::format("Conv({}, {}_w)", x, name), out);
-  }
-
-  void AddViews(const std::string& name) {
-    auto [x, channels] = Any();
-    text += fmt::format("  {0}_rows = Reshape({1}, rows) {{allowzero: 0}} : f32[]\n", name, x);
-    text += fmt::format("  {0}_sums = Softmax({0}_rows) {{axis: -1}} : f32[]\n", name);
-    Add(name, fmt::format("Reshape({}_sums, image) {{allowzero: 0}}", name), channels);
-  }
-
-  Random& random;
-  std::string text;
-  std::vector<std::pair<std::string, int64_t>> values;  // and their channels
-  std::vector<std::pair<std::string, Tensor>> given;
-};
-
 TEST_CASE("random graphs of Concats, Splits and Slices compute what the interpreter does",
           "[compiler][parts]") {
   Random random(11);
   size_t parts = 0;
   for (int round = 0; round < 80; ++round) {
     INFO("round " << round);
-    RandomParts graph(random, 1 + round % 2);
-    for (int n = 0; n < 12; ++n) {
-      std::string name = fmt::format("v{}", n);
-      switch (random.Below(round % 3 == 0 ? 6 : 8)) {
-        case 0:
-        case 1:
-          graph.AddConcat(name);
-          break;
-        case 2:
-          graph.AddSlice(name);
-          break;
-        case 3:
-          graph.AddSplit(name);
-          break;
-        case 4:
-          graph.AddViews(name);
-          break;
-        case 5:
-          graph.AddMap(name);
-          break;
-        default:
-          graph.AddConv(name);
-          break;
-      }
-    }
-    graph.text +=
-        fmt::format("  last = Neg({}) : f32[]\n  return last, {}, {}\n", graph.values.back().first,
-                    graph.Any().first, graph.values[graph.values.size() - 2].first);
+    RandomParts graph =
+        MakeRandomParts(random, fmt::format("{}", 1 + round % 2),
+                        round % 3 == 0 ? PartNodes::kPlain : PartNodes::kConvolutions);
     parts += Check(graph.text, graph.given).parts.size();
   }
   CHECK(parts > 80);
