@@ -42,7 +42,7 @@ Function At(const Function& fn, int64_t size) {
   return Simplify(Substitute(fn, Substitution{{fn.vars[0], Expr(size)}}));
 }
 
-// Holds what the pass and the whole pipeline make of the text to what it computes, at each size.
+// Checks that the pass and the whole pipeline keep the results of the text, at each size.
 void CheckAtSizes(const std::string& text, const std::vector<int64_t>& sizes) {
   Function before = ParsedFunction(text);
   Function after = VersionTiles(before);
