@@ -39,7 +39,6 @@ StatusOr<std::vector<Kernel>> KernelsWith(const CompileOptions& options,
                                           const ImportFunction& import_model) {
   Reporter reporter(options);
   TCC_ASSIGN_OR_RETURN(CompileRequest request, MakeRequest(options, import_model, reporter));
-  for (const Graph& graph : request.model.graphs) TCC_RETURN_IF_ERROR(ExpectBoundInputs(graph));
   TCC_ASSIGN_OR_RETURN(KernelSet set, KernelsOf(std::move(request.model.graphs), request.options));
   std::vector<Kernel> kernels;
   for (KernelStages& stages : set.kernels) {

@@ -145,7 +145,6 @@ Json ValueRows(const Graph& graph, const std::vector<ValueId>& ids, bool inferre
 // Returns facts of the compiled form: the number of nodes after the graph passes, of kernels and of
 // repacks, and the float operations.
 StatusOr<Json> CompiledForm(Graph graph) {
-  TCC_RETURN_IF_ERROR(ExpectBoundInputs(graph));
   TCC_RETURN_IF_ERROR(RunGraphPasses(graph));
   CompileOptions options;
   options.target = *FindTarget("reference");
@@ -200,13 +199,12 @@ StatusOr<Inspection> InspectModel(const ModelOptions& options) {
   summary["outputs"] = ValueRows(known, known.outputs, is_inferred);
   if (!known.shape_vars.empty()) summary["dimensions"] = DimensionRows(known);
   summary["properties"] = graph.properties;
-  bool is_bound = ExpectBoundInputs(graph).ok();
   StatusOr<Json> compiled =
       is_inferred ? CompiledForm(std::move(graph)) : StatusOr<Json>(inference);
   if (!compiled.ok()) {
     summary["not_compiled"] = MessageWithOptions(compiled.status());
     Status failure = Annotate(compiled.status(), "the model cannot be compiled");
-    return Inspection{summary, is_bound ? failure : OkStatus()};
+    return Inspection{summary, failure};
   }
   for (const auto& [key, value] : compiled->items()) summary[key] = value;
   return Inspection{summary, OkStatus()};

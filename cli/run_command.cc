@@ -192,11 +192,6 @@ StatusOr<ReadyModel> OpenModel(const RunCommand& command, Progress& progress) {
   options.import.warn = options.compile.warn;
   TCC_ASSIGN_OR_RETURN(std::shared_ptr<Session> session,
                        Session::Open(command.model.path, std::move(options)));
-  if (!IsFed(command.feed) && !session->signature().shape_variables.empty()) {
-    // Random inputs have no sizes of their own.
-    TCC_ASSIGN_OR_RETURN(Graph graph, ImportModel(command.model));
-    TCC_RETURN_IF_ERROR(ExpectBoundInputs(graph));
-  }
   return ReadyModel{session->signature(),
                     [session](std::span<const Tensor> inputs) { return session->Run(inputs); }};
 }

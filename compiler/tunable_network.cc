@@ -2,11 +2,11 @@
 
 #include <map>
 
-#include "compiler/compile_graph.h"
 #include "compiler/describe_model.h"
 #include "compiler/execution_plan.h"
 #include "compiler/kernels.h"
 #include "compiler/memory_need.h"
+#include "graph/passes/agreements.h"
 #include "graph/passes/graph_pipeline.h"
 #include "runtime/artefact/artefact_device.h"
 
@@ -60,8 +60,8 @@ void TakeAllParameters(KernelSet& set) {
 }  // namespace
 
 StatusOr<TunableNetwork> TunableNetworkOf(Graph graph, const CompileOptions& options) {
-  TCC_RETURN_IF_ERROR(ExpectBoundInputs(graph));
   std::vector<std::string> output_names = OutputNames(graph);
+  TCC_RETURN_IF_ERROR(BindAtUsual(graph));
   TCC_RETURN_IF_ERROR(RunGraphPasses(graph, options.target.kind, options.stop));
   TCC_RETURN_IF_ERROR(CheckMemoryNeed(graph, options.target));
   const FusedGraph fused = FuseSubgraphs(std::move(graph), options.target);

@@ -4,6 +4,7 @@
 
 #include "graph/ops/node_lowering.h"
 #include "graph/ops/normal_form.h"
+#include "graph/passes/infer_shapes.h"
 #include "ir/expr/visitor.h"
 
 namespace tcc {
@@ -16,12 +17,34 @@ void Rewrite(const Graph& around, std::vector<Expr>& formulas, const Substitutio
   }
 }
 
+// Makes constants of elements that have become numbers, and removes the nodes that computed them.
+void FoldElements(Graph& graph) {
+  std::vector<bool> folded(graph.values.size(), false);
+  for (size_t id = 0; id < graph.values.size(); ++id) {
+    Value& value = graph.values[id];
+    std::optional<std::vector<int64_t>> numbers = AsNumbers(value.elements);
+    bool is_input = std::ranges::count(graph.inputs, static_cast<ValueId>(id)) > 0;
+    if (value.elements.empty() || !numbers || is_input) continue;
+    Tensor tensor = MakeZeroTensor(value.dtype, *StaticShape(value));
+    for (size_t i = 0; i < numbers->size(); ++i) {
+      SetElementInt(tensor, static_cast<int64_t>(i), (*numbers)[i]);
+    }
+    value.constant = std::move(tensor);
+    value.elements.clear();
+    folded[id] = true;
+  }
+  std::erase_if(graph.nodes, [&](const Node& node) {
+    return node.outputs.size() == 1 && folded[static_cast<size_t>(node.outputs[0])];
+  });
+}
+
 // Rewrites the formulas of a graph and its bodies; `around` has the agreements.
 void Rewrite(const Graph& around, Graph& graph, const Substitution& values) {
   for (Value& value : graph.values) {
     Rewrite(around, value.shape, values);
     Rewrite(around, value.elements, values);
   }
+  FoldElements(graph);
   std::erase_if(graph.shape_vars, [&](const Var& var) { return values.contains(var); });
   for (Node& node : graph.nodes) {
     for (Graph& body : node.bodies) Rewrite(around, body, values);
@@ -37,6 +60,19 @@ std::optional<size_t> PlaceOfVar(const Graph& graph, const Expr& formula) {
 }
 
 }  // namespace
+
+Status BindAtUsual(Graph& graph) {
+  if (graph.shape_vars.empty()) return OkStatus();
+  TCC_RETURN_IF_ERROR(InferShapes(graph));
+  Substitution usual;
+  for (const Var& var : graph.shape_vars) usual.emplace(var, Expr(var->usual));
+  SubstituteDims(graph, usual);
+  for (const Agreement& pair : graph.agreements) {
+    return InvalidInput("at the usual sizes of the free dimensions, {} are {} and {}", pair.where,
+                        ShapeText({pair.a}), ShapeText({pair.b}));
+  }
+  return OkStatus();
+}
 
 void SubstituteDims(Graph& graph, const Substitution& values) {
   std::vector<Agreement> agreements = std::exchange(graph.agreements, {});

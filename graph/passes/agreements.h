@@ -4,12 +4,17 @@
 
 #include "ir/expr/substitute.h"
 #include "ir/graph/graph.h"
+#include "support/status.h"
 
 namespace tcc {
 
 // Replaces Shape variables in all shapes, elements and agreements of the graph and its bodies, and
-// drops them from its variables.
+// drops them from its variables. Elements that become numbers become constants, without nodes.
 void SubstituteDims(Graph& graph, const Substitution& values);
+
+// Infers shapes and gives every Shape variable its usual value, so that all extents are numbers.
+// Fails as InferShapes does, and with InvalidArgument where the usual values do not agree.
+Status BindAtUsual(Graph& graph);
 
 // Returns the variable that an agreement settles, and its value: one side is a lone variable of the
 // graph that the other side does not use. Of two lone variables the later one is settled. Empty if

@@ -226,14 +226,28 @@ TEST_CASE("a network of constructed candidates computes what the compiled one do
   }
 }
 
-TEST_CASE("a tunable network has the errors of compiling", "[compiler][tunable]") {
-  Graph graph = *BuildZoo("dqn", {.small = true});
-  Var batch = ShapeVar("batch", 1, 8);
+TEST_CASE("a network with a free batch is tuned at its usual batch", "[compiler][tunable]") {
+  auto keys = [](const Graph& graph) {
+    std::vector<std::string> result;
+    for (const Workload& workload : TunableOf(graph).workloads) result.push_back(workload.key);
+    return result;
+  };
+  Graph bound = *BuildZoo("dqn", {.small = true});
+  std::vector<Expr>& dims = bound.values[static_cast<size_t>(bound.inputs[0])].shape;
+  dims[0] = 4;
+  Graph graph = bound;
+  Var batch = ShapeVar("batch", 1, 8, 4);
   graph.shape_vars = {batch};
   graph.values[static_cast<size_t>(graph.inputs[0])].shape[0] = batch;
+  CHECK(keys(graph) == keys(bound));
+}
+
+TEST_CASE("a tunable network has the errors of compiling", "[compiler][tunable][error]") {
+  Graph graph = *BuildZoo("dqn", {.small = true});
+  graph.values[static_cast<size_t>(graph.inputs[0])].shape[1] = Expr(7);  // channels
   Status status = TunableNetworkOf(graph, NativeOptions()).status();
-  CHECK(absl::IsUnimplemented(status));
-  CHECK(Message(status).find("batch") != std::string::npos);
+  CHECK(absl::IsInvalidArgument(status));
+  CHECK(Message(status).find("channels") != std::string::npos);
 }
 
 TEST_CASE("consumers of a task are those that read what it makes", "[compiler][tunable]") {
