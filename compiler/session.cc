@@ -107,15 +107,15 @@ void AddOptions(const CompileOptions& compile, KeyText& key) {
 Metadata SignatureOf(const Graph& graph) {
   Metadata signature;
   signature.model = graph.name;
-  auto variable = [&](const std::string& name, int64_t low, int64_t high) {
-    signature.shape_variables.push_back({name, low, high});
+  auto variable = [&](const std::string& name, int64_t low, int64_t high, int64_t usual) {
+    signature.shape_variables.push_back({name, low, high, usual});
     return SizeExpr::Variable(std::ssize(signature.shape_variables) - 1);
   };
   std::map<std::string, SizeExpr> named;
   for (const Var& var : graph.shape_vars) {
     const int64_t low = var->low > kMinFreeDim ? var->low : 0;
     const int64_t high = var->high < kMaxFreeDim ? var->high : kMaxExtent;
-    named.emplace(var->name, variable(var->name, low, high));
+    named.emplace(var->name, variable(var->name, low, high, var->usual));
   }
   for (ValueId id : graph.inputs) {
     const Value& value = graph.value(id);
@@ -126,7 +126,7 @@ Metadata SignatureOf(const Graph& graph) {
         info.shape.push_back(named.at(dim.as<VarNode>()->name));
       } else if (*extent == 0) {
         info.shape.push_back(
-            variable(fmt::format("{}_{}", value.name, info.shape.size()), 0, kMaxExtent));
+            variable(fmt::format("{}_{}", value.name, info.shape.size()), 0, kMaxExtent, 1));
       } else {
         info.shape.push_back(*extent);
       }
