@@ -59,9 +59,18 @@ class SymbolicBounds {
   Expr OfVar(const VarNode& var, End end) const {
     if (var.role == VarRole::kShape) return var;
     auto extent = extents_.find(Var(var));
-    if (extent == extents_.end()) return {};
+    if (extent == extents_.end()) return OfThread(Var(&var), end);
     if (end == End::kLeast) return Expr(0);
     return Both<Sub>(Of(extent->second, end), Expr(1));
+  }
+
+  // Thread indices have numbers for bounds.
+  Expr OfThread(const Var& var, End end) const {
+    auto range = bounds_.find(var);
+    if (range == bounds_.end()) return {};
+    const auto& [low, high] = range->second;
+    if (low == INT64_MIN || high == INT64_MAX) return {};
+    return end == End::kLeast ? Expr(low) : Expr(high);
   }
 
   // Returns whether no variable but Shape variables occurs.

@@ -133,3 +133,25 @@ TEST_CASE("a thread variable is bounded by the innermost loop of its axis round 
       } }
     })");
 }
+
+TEST_CASE("guards of threads on tiles of a free extent are dropped where all tiles are whole",
+          "[lower][passes]") {
+  auto text = [](const std::string& guards) {
+    return R"(
+      fn f<shape n in 1..=4096 usual 8>(A: f32[n, 3], B: f32[ceildiv(n, 32) * 32, 3]) scheduled {
+        for i0j in 0..ceildiv(n, 32) * 3 blockIdx.x @b/ij { for i1 in 0..4 threadIdx.y @b/i.1 {
+          for i2 in 0..8 threadIdx.x @b/i.2 {
+            block b(i: spatial ceildiv(n, 32) * 32 = i0j div 3 * 32 + i1 * 8 + i2,
+                    j: spatial 3 = i0j mod 3) )" +
+           guards + R"( { B[i, j] = select(i < n, A[i, j], 0.0) }
+        } } }
+      })";
+  };
+  auto kept = [&](const std::string& guard) {
+    return Print(DropPredicates(ParsedFunction(text(guard))));
+  };
+  auto as_it_is = [&](const std::string& guard) { return Print(ParsedFunction(text(guard))); };
+  CHECK(kept("guard (i0j div 3 * 32 + i1 * 8 + i2 < ceildiv(n, 32) * 32)") == as_it_is(""));
+  const std::string one_less = "guard (i0j div 3 * 32 + i1 * 8 + i2 < ceildiv(n, 32) * 32 - 1)";
+  CHECK(kept(one_less) == as_it_is(one_less));
+}
