@@ -106,9 +106,7 @@ StatusOr<Artefact> CompileModel(SizedModel model, const CompileOptions& options)
   std::vector<SizeNotes> notes(model.graphs.size());
   std::set<std::string> told;
   SharedConstants constants;
-  // Threads and shared memory of a GPU's kernels are numbers.
-  const bool may_be_free = options.target.kind != TargetKind::kGpu &&
-                           model.graphs.size() > model.listed.sizes.size();
+  const bool may_be_free = model.graphs.size() > model.listed.sizes.size();
   for (size_t i = 0; i < model.graphs.size(); ++i) {
     Status bound = may_be_free ? OkStatus() : ExpectBoundInputs(model.graphs[i]);
     StatusOr<FusedGraph> fused =

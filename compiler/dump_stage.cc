@@ -7,7 +7,6 @@
 #include <set>
 
 #include "codegen_llvm/assemble_text.h"
-#include "compiler/compile_graph.h"
 #include "compiler/kernels.h"
 #include "compiler/make_backend.h"
 #include "compiler/schedule_folder.h"
@@ -290,10 +289,6 @@ StatusOr<Stage> FindStage(std::string_view name) {
 
 StatusOr<std::string> DumpStage(Graph graph, const DumpOptions& options) {
   TCC_RETURN_IF_ERROR(ExpectStageOf(options.target, options.stage));
-  bool is_graph = options.stage == Stage::kGraph || options.stage == Stage::kFused;
-  if (!is_graph && options.target.kind == TargetKind::kGpu) {
-    TCC_RETURN_IF_ERROR(ExpectBoundInputs(graph));
-  }
   TCC_RETURN_IF_ERROR(RunGraphPasses(graph, options.target.kind));
   if (options.stage == Stage::kGraph) return DumpGraph(graph, options);
   const FusedGraph fused = FuseSubgraphs(std::move(graph), options.target);

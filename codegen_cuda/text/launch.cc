@@ -128,6 +128,10 @@ class LaunchFinder {
   }
 
   Status AddBuffer(const Buffer& buffer, LaunchBody& launch) {
+    if (buffer.rank() != 1 || !AsConstant(buffer.shape[0])) {
+      return Unsupported("kernel '{}': buffer '{}' of scope {} has no constant size", fn_.name,
+                         buffer.var->name, ToString(buffer.scope));
+    }
     switch (buffer.scope) {
       case Scope::kShared:
         launch.shared.push_back(buffer);
@@ -161,12 +165,7 @@ class LaunchFinder {
   Status AddShared(LaunchBody& launch) {
     std::vector<int64_t> sizes;
     for (const Buffer& buffer : launch.shared) {
-      std::optional<int64_t> count = AsConstant(buffer.shape[0]);
-      if (buffer.rank() != 1 || !count) {
-        return Unsupported("kernel '{}': shared buffer '{}' has no constant size", fn_.name,
-                           buffer.var->name);
-      }
-      sizes.push_back((*count * buffer.dtype().bits() + 7) / 8);
+      sizes.push_back((*AsConstant(buffer.shape[0]) * buffer.dtype().bits() + 7) / 8);
     }
     launch.places = PlaceShared(launch.body, launch.shared, sizes, target_.shared_bytes);
     int64_t bytes = launch.places.bytes;

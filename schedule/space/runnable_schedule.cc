@@ -2,6 +2,7 @@
 
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
+#include "ir/text/printer.h"
 #include "schedule/space/limits.h"
 #include "schedule/space/resources.h"
 #include "schedule/space/space.h"
@@ -55,11 +56,25 @@ Status ExpectAtMost(const NestResources& nest, const char* what, const Expr& amo
   return InvalidInput("nest '{}' has {} {}; expected at most {}", nest.name, *known, what, most);
 }
 
+// Checks that free sizes do not decide an amount that the code of a launch fixes.
+Status ExpectFixed(const NestResources& nest, const char* what, const Expr& amount) {
+  const Expr known = Simplify(amount);
+  bool is_free = Contains(known, [](const Expr& e) {
+    const auto* var = e.as<VarNode>();
+    return var && var->role == VarRole::kShape;
+  });
+  if (!is_free) return OkStatus();
+  return InvalidInput("nest '{}' has {} {}; expected a number", nest.name, Print(known), what);
+}
+
 Status ExpectRoom(const NestResources& nest, const Target& target) {
   TCC_RETURN_IF_ERROR(ExpectAtMost(nest, "statements once unrolled",
                                    nest.statements * nest.vthreads, kMaxRunStatements));
   TCC_RETURN_IF_ERROR(ExpectAtMost(nest, "lanes", nest.lanes, kMaxLanes));
   if (target.kind != TargetKind::kGpu) return OkStatus();
+  TCC_RETURN_IF_ERROR(ExpectFixed(nest, "threads a block", nest.threads));
+  TCC_RETURN_IF_ERROR(ExpectFixed(nest, "bytes of shared memory", nest.shared_bytes));
+  TCC_RETURN_IF_ERROR(ExpectFixed(nest, "bytes of local memory", nest.local_bytes));
   TCC_RETURN_IF_ERROR(
       ExpectAtMost(nest, "threads a block", nest.threads, target.limits.max_threads));
   TCC_RETURN_IF_ERROR(

@@ -109,3 +109,20 @@ TEST_CASE("little is saved where all else would not fit", "[codegen_cuda][shared
   CHECK(place(4607).reused);
   CHECK(place(4607).bytes == 4096);
 }
+
+TEST_CASE("buffers of a thread, a warp and a block have constant sizes", "[codegen_cuda][shared]") {
+  for (const std::string scope : {"local", "warp", "shared"}) {
+    StatusOr<Function> fn = ParseFunction(R"(
+  fn f<shape n in 1..=64 usual 8>(X: f32[n], Y: f32[n]) lowered {
+    for t in 0..32 threadIdx.x {
+      alloc kept: f32[n] )" + scope + R"(
+      for i in 0..n { kept[i] = X[i] }
+      for i_1 in 0..n { Y[i_1] = kept[i_1] }
+    }
+  })");
+    INFO(fn.status());
+    REQUIRE(fn.ok());
+    CHECK(Message(FindLaunches(*fn, *FindTarget("sm_86")).status()) ==
+          "kernel 'f': buffer 'kept' of scope " + scope + " has no constant size");
+  }
+}

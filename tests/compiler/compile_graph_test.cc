@@ -131,17 +131,5 @@ TEST_CASE("outputs keep their names, whatever they turn out to be", "[compiler]"
   CHECK(DifferenceOn(graph, "native").ok());
 }
 
-TEST_CASE("a free dimension of a GPU's kernels is refused by name", "[compiler]") {
-  Graph graph = *BuildZoo("dqn", {.small = true});
-  Var batch = ShapeVar("batch", 1, 8);
-  graph.shape_vars = {batch};
-  graph.values[graph.inputs[0]].shape[0] = batch;
-  CompileOptions options;
-  options.target = *FindTarget("sm_80");
-  Status status = CompileGraph(graph, options).status();
-  CHECK(status.code() == absl::StatusCode::kUnimplemented);
-  CHECK(Message(status).find("batch") != std::string::npos);
-}
-
 }  // namespace
 }  // namespace tcc
