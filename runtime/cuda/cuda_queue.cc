@@ -122,7 +122,7 @@ StatusOr<uint8_t*> CudaQueue::Reserve(size_t slot, int64_t bytes, std::string_vi
 Status CudaQueue::Replace(CudaMemory& memory, int64_t bytes, std::string_view what) {
   TCC_RETURN_IF_ERROR(CheckNotCaptured(stream()));
   TCC_RETURN_IF_ERROR(program_->pool().GiveBack(memory, stream()));
-  Forget();
+  graphs_.clear();
   TCC_ASSIGN_OR_RETURN(memory, program_->pool().Allocate(stream(), bytes, what));
   return OkStatus();
 }
@@ -344,23 +344,28 @@ StatusOr<double> CudaQueue::TimedLaunch(size_t kernel, const LaunchArguments& ar
 }
 
 // Records on the queue's own stream: a caller's may be the default one, which cannot be captured.
-Status CudaQueue::Record(const std::function<Status()>& work) {
+StatusOr<CudaGraphExec> CudaQueue::Record(const std::function<Status()>& work) {
   recording_ = true;
   CudaStreamHandle caller_stream = std::exchange(caller_stream_, nullptr);
   StatusOr<CudaGraphExec> graph = CaptureCudaGraph(context(), stream(), work);
   caller_stream_ = caller_stream;
   recording_ = false;
-  TCC_RETURN_IF_ERROR(graph.status());
-  graph_ = *std::move(graph);
-  return OkStatus();
+  return graph;
 }
 
-Status CudaQueue::DoRecorded(const std::function<Status()>& work) {
+Status CudaQueue::DoRecorded(size_t recording, const std::function<Status()>& work) {
   CudaScope scope(*context());
   TCC_RETURN_IF_ERROR(scope.status());
-  if (!graph_) TCC_RETURN_IF_ERROR(Record(work));
-  return TCC_CUDA_CALL(driver(), "launching the model's graph", cuGraphLaunch, graph_.get(),
-                       stream());
+  if (graphs_.size() <= recording) graphs_.resize(recording + 1);
+  if (!graphs_[recording]) {
+    TCC_ASSIGN_OR_RETURN(graphs_[recording], Record(work));
+  }
+  return TCC_CUDA_CALL(driver(), "launching the model's graph", cuGraphLaunch,
+                       graphs_[recording].get(), stream());
+}
+
+void CudaQueue::Forget(size_t recording) {
+  if (recording < graphs_.size()) graphs_[recording].Reset();
 }
 
 Status CudaQueue::Finish() {

@@ -10,7 +10,7 @@
 
 namespace tcc {
 
-// A queue of one stream, with its memory and the graph of the recorded work.
+// A queue of one stream, with its memory and the graphs of recorded work.
 class CudaQueue final : public DeviceQueue {
  public:
   static StatusOr<std::unique_ptr<CudaQueue>> Make(std::shared_ptr<const CudaProgram> program);
@@ -31,8 +31,8 @@ class CudaQueue final : public DeviceQueue {
   Status ReserveWorkspace(int64_t bytes) override;
   Status Launch(size_t kernel, const LaunchArguments& arguments) override;
   StatusOr<double> TimedLaunch(size_t kernel, const LaunchArguments& arguments) override;
-  Status DoRecorded(const std::function<Status()>& work) override;
-  void Forget() override { graph_.Reset(); }
+  Status DoRecorded(size_t recording, const std::function<Status()>& work) override;
+  void Forget(size_t recording) override;
   Status Finish() override;
   void Abandon() override;
 
@@ -43,7 +43,7 @@ class CudaQueue final : public DeviceQueue {
   const CudaDriver& driver() const { return context()->driver(); }
   CudaStreamHandle stream() const { return caller_stream_ ? caller_stream_ : stream_.get(); }
   Status Wait(std::string_view what);
-  Status Record(const std::function<Status()>& work);
+  StatusOr<CudaGraphExec> Record(const std::function<Status()>& work);
   Status EnqueueDownload(std::span<uint8_t> to, const uint8_t* from);
   Status CopyApart(uint8_t* to, const uint8_t* from, int64_t bytes);
   Status Replace(CudaMemory& memory, int64_t bytes, std::string_view what);
@@ -69,7 +69,7 @@ class CudaQueue final : public DeviceQueue {
   CudaStream stream_;
   CudaStreamHandle caller_stream_ = nullptr;
   CudaStopwatch stopwatch_;
-  CudaGraphExec graph_;  // none if nothing is recorded
+  std::vector<CudaGraphExec> graphs_;  // by recording; none where nothing is recorded
   bool recording_ = false;
   // The arguments of the current kernel, kept to save their allocation.
   std::vector<BufferPlace> workspaces_;

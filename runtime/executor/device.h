@@ -78,12 +78,12 @@ class DeviceQueue {
   // Launches the kernel, waits, and returns the seconds that the device was busy with it.
   virtual StatusOr<double> TimedLaunch(size_t kernel, const LaunchArguments& arguments) = 0;
 
-  // Enqueues the launches and copies of `work` all at once: replays the recording, or calls `work`
-  // to make one if there is none since the last Forget. Memory that moves or is lost drops the
-  // recording too, so `work` is the same from one Forget to the next. The caller has run the same
-  // work unrecorded before, so all memory is allocated.
-  virtual Status DoRecorded(const std::function<Status()>& work) = 0;
-  virtual void Forget() = 0;
+  // Enqueues the launches and copies of `work` all at once: replays a recording, known by its
+  // number, or calls `work` to make it if there is none since that number was forgotten. Memory
+  // that moves or is lost drops all recordings, so `work` of a number is the same from one Forget
+  // to the next. The caller has run the same work unrecorded before, so all memory is allocated.
+  virtual Status DoRecorded(size_t recording, const std::function<Status()>& work) = 0;
+  virtual void Forget(size_t recording) = 0;
 
   // Waits for all enqueued work.
   virtual Status Finish() = 0;

@@ -14,6 +14,8 @@ namespace tcc {
 namespace {
 
 constexpr char kArenaText[] = "the activations";
+// The recordings of an executor, for as many shapes or memories of a caller's.
+constexpr size_t kMostRecordings = 4;
 
 // Memory of the caller's on the queue's device; kernels rely on the alignment
 // (artefact/gpu_program.h).
@@ -213,24 +215,36 @@ Status Executor::Upload(std::span<const Tensor> inputs, const FrameMemory& memor
   return OkStatus();
 }
 
-// Equal work is recorded the second time, when all memory is there, and replayed from then on.
+// Equal work is recorded the second time, when all memory is there, and replayed from then on. A
+// model with free dimensions does different work for each of its latest shapes.
 Status Executor::EnqueueWork(const FrameMemory& memory, const RunSizes& sizes) {
   const std::vector<Instruction>& body = module_.artefact().plan.body;
   Work work{memory, sizes.variables};
-  const bool again = may_record_ && !hook_ && IsStraight(body) && work == last_;
-  if (again) {
-    return queue_->DoRecorded([&] {
+  auto done = std::ranges::find(latest_, work, &DoneWork::work);
+  const bool is_new = done == latest_.end();
+  if (!is_new && may_record_ && !hook_ && IsStraight(body)) {
+    std::rotate(latest_.begin(), done, done + 1);
+    return queue_->DoRecorded(latest_.front().recording, [&] {
       frame_.Begin(memory, sizes);
       return RunBody(body);
     });
   }
-  queue_->Forget();
-  last_ = {};
   frame_.Begin(memory, sizes);
   TCC_RETURN_IF_ERROR(ReserveWorkspace(body));
   TCC_RETURN_IF_ERROR(RunBody(body));
-  last_ = std::move(work);
+  if (is_new) Remember(std::move(work));
   return OkStatus();
+}
+
+// The work that was done least recently makes room.
+void Executor::Remember(Work work) {
+  size_t recording = latest_.size();
+  if (recording == kMostRecordings) {
+    recording = latest_.back().recording;
+    queue_->Forget(recording);
+    latest_.pop_back();
+  }
+  latest_.insert(latest_.begin(), {std::move(work), recording});
 }
 
 // Calls in loops and branches may not come about, and make room when they do.

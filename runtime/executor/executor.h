@@ -103,7 +103,14 @@ class Executor {
   Status Upload(std::span<const Tensor> inputs, const FrameMemory& memory);
   Status RunOnDevice(Bound& bound);
   Status EnqueueOnDevice(FrameMemory memory, const RunSizes& sizes);
+  // The memory and shapes of a run on the queue; runs with equal ones do the same work.
+  struct Work {
+    FrameMemory memory;
+    std::vector<int64_t> variables;  // shape variables, lets
+    friend bool operator==(const Work&, const Work&) = default;
+  };
   Status EnqueueWork(const FrameMemory& memory, const RunSizes& sizes);
+  void Remember(Work work);
   // The call with the largest workspace in a body.
   struct Workspace {
     const PlanCall* call = nullptr;
@@ -132,13 +139,12 @@ class Executor {
   Module module_;
   std::unique_ptr<DeviceQueue> queue_;  // null where kernels run on host memory
   bool ready_ = false;                  // queue_ was made, if the device has one
-  // The memory and shapes of a run on the queue; runs with equal ones do the same work.
-  struct Work {
-    FrameMemory memory;
-    std::vector<int64_t> variables;  // shape variables, lets
-    friend bool operator==(const Work&, const Work&) = default;
+  // Work that was done, which the next time is recorded under this number.
+  struct DoneWork {
+    Work work;
+    size_t recording = 0;
   };
-  Work last_;
+  std::vector<DoneWork> latest_;  // most recent first
   bool may_record_ = true;
   CallHook hook_;
   Copies copies_;

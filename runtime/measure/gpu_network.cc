@@ -138,8 +138,8 @@ class BindingQueue final : public DeviceQueue {
     return kernels_.Launch(kernel, arguments.buffers);
   }
   StatusOr<double> TimedLaunch(size_t, const LaunchArguments&) override { TCC_UNREACHABLE(); }
-  Status DoRecorded(const std::function<Status()>&) override { TCC_UNREACHABLE(); }
-  void Forget() override { queue_->Forget(); }
+  Status DoRecorded(size_t, const std::function<Status()>&) override { TCC_UNREACHABLE(); }
+  void Forget(size_t recording) override { queue_->Forget(recording); }
   Status Finish() override {
     TCC_RETURN_IF_ERROR(timer_.Finish());
     return queue_->Finish();

@@ -58,7 +58,8 @@ TEST_CASE("a GPU model with a free dimension runs at every size, none included",
     REQUIRE(got.ok());
     CHECK(*got == y);
   }
-  CHECK(emulator::LiveDriverObjects().graph_execs == 1);
+  // The recordings of 0 and 3 are left; 129 and 128 were never recorded, 4096 was forgotten.
+  CHECK(emulator::LiveDriverObjects().graph_execs == 2);
 }
 
 // The streams of launches, copies of inputs and memory that is given back, in order.
@@ -111,6 +112,35 @@ TEST_CASE("memory that grows is taken from a pool in the order of the stream, wi
   CHECK(count("take") == 9);
   CHECK(count("give back") == 6);
   for (const auto& [what, stream] : used_streams) CHECK(stream == used_streams[0].second);
+}
+
+TEST_CASE("the latest four shapes have a recording each, which memory that moves drops",
+          "[codegen_cuda][cuda_device]") {
+  Executor executor = Made(DynamicArtefact());
+  // Returns whether the run was recorded or replayed, and whether it was recorded.
+  auto run = [&](int64_t n) {
+    emulator::RecordDriverCalls();
+    StatusOr<Values> y = RunOne(executor, {Floats({n}, Values(static_cast<size_t>(n), 1))});
+    INFO(y.status());
+    REQUIRE(y.ok());
+    CHECK(y->size() == static_cast<size_t>(n));
+    CHECK(y->back() == static_cast<double>(n));
+    return std::pair(Calls("cuGraphLaunch") == 1, Calls("cuStreamBeginCapture_v2") == 1);
+  };
+  constexpr std::pair kPlain(false, false), kRecorded(true, true), kReplayed(true, false);
+  for (int64_t n : {300, 2, 3, 5}) CHECK(run(n) == kPlain);
+  for (int64_t n : {5, 3, 2, 300}) CHECK(run(n) == kRecorded);
+  for (int64_t n : {3, 2, 300, 3}) CHECK(run(n) == kReplayed);
+  // The one of 5 goes.
+  CHECK(run(7) == kPlain);
+  CHECK(run(2) == kReplayed);
+  CHECK(run(7) == kRecorded);
+  CHECK(run(5) == kPlain);
+  CHECK(run(7) == kReplayed);
+  // Memory grows.
+  CHECK(run(4096) == kPlain);
+  CHECK(run(4096) == kRecorded);
+  CHECK(run(7) != kReplayed);
 }
 
 // The emulated driver, but its devices have no memory pools.
