@@ -13,7 +13,7 @@ struct PoolShapes {
   std::vector<Expr> output;
 };
 
-StatusOr<PoolShapes> ShapesOf(const NodeLowering& node) {
+StatusOr<PoolShapes> ShapesOf(NodeLowering& node) {
   PoolShapes shapes;
   TCC_RETURN_IF_ERROR(node.CheckLeastRank(0, 3));
   shapes.input = node.Shape(0);

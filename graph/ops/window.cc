@@ -80,8 +80,7 @@ void PadBothEnds(WindowDim& dim, const Expr& total, bool more_at_end) {
   dim.pad_end = more_at_end ? rest : half;
 }
 
-StatusOr<std::vector<WindowDim>> WindowDims(const NodeLowering& node,
-                                            const std::vector<Expr>& spatial,
+StatusOr<std::vector<WindowDim>> WindowDims(NodeLowering& node, const std::vector<Expr>& spatial,
                                             const std::vector<int64_t>& kernel,
                                             WindowRounding rounding) {
   TCC_ASSIGN_OR_RETURN(std::vector<WindowDim> dims, WindowsWithoutOutputs(node, spatial, kernel));
@@ -100,7 +99,16 @@ StatusOr<std::vector<WindowDim>> WindowDims(const NodeLowering& node,
       return node.Error("auto_pad is '{}'; expected NOTSET, VALID, SAME_UPPER or SAME_LOWER",
                         auto_pad);
     }
-    if (MayExceed(dim.output, Expr(0))) continue;
+    if (MayExceed(dim.output, Expr(0))) {
+      if (MayExceed(Expr(1), dim.input)) {
+        dim.output = Simplify(MaxOf(dim.output, Expr(0)));
+        continue;
+      }
+      TCC_RETURN_IF_ERROR(node.AgreeAtMost(
+          Expr(1), dim.output,
+          fmt::format("1 and the places of a window of {} on dimension {}", Reach(dim), d)));
+      continue;
+    }
     if (MayExceed(dim.input, Expr(0))) {
       return node.Error("a window of {} does not fit dimension {} of {} with pads {} and {}",
                         Reach(dim), d, ShapeText({dim.input}), ShapeText({dim.pad_begin}),

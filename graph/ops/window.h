@@ -43,9 +43,9 @@ enum class WindowRounding : uint8_t { kFloor, kCeil };
 
 // Returns the window dimensions from the attributes strides, pads, dilations and auto_pad over the
 // spatial extents. With kCeil the last window may extend beyond the end, but no window starts in
-// the padding there. InvalidArgument where a window never fits; the output of one that does not
-// fit at some sizes is below 1 there.
-StatusOr<std::vector<WindowDim>> WindowDims(const NodeLowering& node,
+// the padding there. InvalidArgument where a window never fits. That it fits is taken for granted,
+// for the run to check, but in an input that may be empty: that has no output where it does not.
+StatusOr<std::vector<WindowDim>> WindowDims(NodeLowering& node,
                                             const std::vector<Expr>& spatial,
                                             const std::vector<int64_t>& kernel,
                                             WindowRounding rounding);

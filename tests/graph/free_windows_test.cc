@@ -134,6 +134,21 @@ TEST_CASE("windows along a free time have formulas of it", "[graph][ops][free]")
   CHECK(FreeShapeOf(free) == "Nx1x(T div 2)");
 }
 
+TEST_CASE("that a window fits is checked where some sizes are too small for it",
+          "[graph][ops][free]") {
+  FreeNode free = {.node = {.op = OpKind::kMaxPool,
+                            .inputs = {RandomF32({1, 1, 1}, 1)},
+                            .attributes = {{"kernel_shape", Ints{3}}, {"strides", Ints{2}}}},
+                   .dims = {{0, 2, "T"}}};
+  StatusOr<FreeResults> results = RunFree(free);
+  REQUIRE(results.ok());
+  CHECK_FALSE(results->agrees);
+  free.node.inputs = {RandomF32({1, 1, 3}, 1)};
+  CHECK(CheckSameAsBound(free));
+  REQUIRE(RunFree(free).ok());
+  CHECK(RunFree(free)->agrees);
+}
+
 TEST_CASE("branches of one stride meet without an agreement", "[graph][ops][free]") {
   Graph graph =
       ParsedGraph(R"(graph g {
