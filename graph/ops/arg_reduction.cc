@@ -5,12 +5,14 @@ namespace tcc {
 namespace {
 
 // The reduced axis, which must hold something to pick.
-StatusOr<int> PickedAxis(const NodeLowering& node, int64_t fallback) {
+StatusOr<int> PickedAxis(NodeLowering& node, int64_t fallback) {
   TCC_ASSIGN_OR_RETURN(int axis,
                        node.NormalizedAxis(node.node().Int("axis", fallback), node.Rank(0)));
   if (IsConstant(node.Shape(0)[axis], 0)) {
     return node.Error("axis {} has extent 0; there is nothing to pick", axis);
   }
+  TCC_RETURN_IF_ERROR(node.AgreeAtMost(Expr(1), node.Shape(0)[axis],
+                                       fmt::format("the least extent and that of axis {}", axis)));
   return axis;
 }
 

@@ -2,7 +2,10 @@
 #include <cmath>
 #include <limits>
 
+#include "graph/ops/node_lowering.h"
+#include "graph/passes/infer_shapes.h"
 #include "tests/graph/one_node.h"
+#include "tests/ir/parsed_graph.h"
 
 using namespace tcc;
 
@@ -95,6 +98,22 @@ TEST_CASE("nothing can be picked from an empty axis", "[graph][ops][error]") {
                  .inputs = {F32({2, 0}, {})},
                  .attributes = {{"axis", int64_t{1}}}}) ==
         "node 'node' (ArgMax): axis 1 has extent 0; there is nothing to pick");
+}
+
+TEST_CASE("that a free axis has something to pick is checked where it may be empty",
+          "[graph][ops]") {
+  Graph graph = ParsedGraph(R"(graph g {
+    dim N in 0..8
+    dim M in 1..8
+    input x: f32[N, M]
+    rows = ArgMax(x) {axis: 0} : i64[]
+    columns = ArgMax(x) {axis: 1} : i64[]
+    return rows, columns
+  })");
+  REQUIRE(InferShapes(graph) == OkStatus());
+  REQUIRE(graph.agreements.size() == 1);
+  CHECK(ShapeText({graph.agreements[0].b}) == "(max(N, 1))");
+  CHECK(graph.agreements[0].where == "node 'rows' (ArgMax): the least extent and that of axis 0");
 }
 
 TEST_CASE("hardmax marks the first of the largest", "[graph][ops]") {
