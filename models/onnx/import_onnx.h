@@ -60,7 +60,7 @@ struct ImportOptions {
 // becomes the branch that it takes; the other one may hold anything. Sequences and optionals are
 // resolved to tensors. The model's metadata become the graph's properties
 // (models/onnx/onnx_properties.h). An input that nothing reads stays; if its shape is not known,
-// its free dimensions are 1, with a warning.
+// its free dimensions are 1, with a warning, but for those in `ranges` and kOpenExtents.
 //
 // Fails with Unimplemented and the whole list of unsupported operators, before any tensor is read
 // unless all of them stand in branches of Ifs;

@@ -261,8 +261,8 @@ Status ModelShapes::SetShape(const onnxpb::ValueInfo& input, std::vector<Expr> s
   return OkStatus();
 }
 
-// Reads an input of known rank. An unused one gets 1 for its unknown extents: no result depends on
-// them, so the user need not give them.
+// Reads an input of known rank. An unused one gets 1 for the unknown extents that no option leaves
+// free: no result depends on them, so the user need not give them.
 Status ModelShapes::ReadInput(const onnxpb::ValueInfo& input, bool is_read) {
   const std::vector<int64_t>* given = GivenShape(options_, input.name());
   const std::optional<std::vector<InputDim>> dims = DimsOf(input);
@@ -277,8 +277,9 @@ Status ModelShapes::ReadInput(const onnxpb::ValueInfo& input, bool is_read) {
     } else if (std::optional<Expr> known = Known(dim.name)) {
       shape.push_back(*std::move(known));
     } else {
-      guessed = guessed || !is_read;
-      shape.push_back(is_read ? FreeDimension(dim.name, axis) : Expr(1));
+      const bool is_free = is_read || ranges_.contains(dim.name) || left_open_.contains(dim.name);
+      guessed = guessed || !is_free;
+      shape.push_back(is_free ? FreeDimension(dim.name, axis) : Expr(1));
     }
   }
   if (guessed && options_.warn) {

@@ -69,6 +69,18 @@ TEST_CASE("a range is that of the option, and what it leaves out is chosen",
   CHECK(with({3, 3}, {{}, 1}) == "past=0..16777216:8");
 }
 
+TEST_CASE("a dimension that only unread inputs have is free where a range is given for it",
+          "[models][import][shapes]") {
+  const std::vector<Wire> inputs = {X({"2"}), B({"2"}), InputOf("unread", kOnnxFloat, {"N", "M"})};
+  Imported imported = Import(inputs, {.ranges = {{"N", {1, 32, 4}}}});
+  CHECK(FreeOf(imported) == "N=1..32:4");
+  CHECK(ShapeOf(imported, 2) == "Nx1");
+  REQUIRE(imported.warnings.size() == 1);
+  CHECK(imported.warnings[0] ==
+        "nothing reads input 'unread'; its shape becomes Nx1 where none is given");
+  CHECK(Import(inputs, {.ranges = {{"N", {1, 32}}, {"M", {2, 8}}}}).warnings.empty());
+}
+
 TEST_CASE("ranges that cannot be are refused", "[models][import][shapes]") {
   const std::vector<Wire> inputs = {X({"N", "P+S"}), B({"N", "3"})};
   auto refused = [&](const ImportOptions& options) {
