@@ -17,7 +17,7 @@ tcc::StatusOr<std::vector<std::vector<int64_t>>> ShapesOfOutputs(
   TCC_ASSIGN_OR_RETURN(std::vector<int64_t> variables, BindInputs(metadata, inputs));
   std::vector<std::vector<int64_t>> shapes;
   for (const tcc::TensorInfo& info : metadata.outputs) {
-    TCC_ASSIGN_OR_RETURN(std::vector<int64_t> shape, ShapeOf(info, variables));
+    TCC_ASSIGN_OR_RETURN(std::vector<int64_t> shape, ShapeOf(info, metadata, variables));
     shapes.push_back(std::move(shape));
   }
   return shapes;

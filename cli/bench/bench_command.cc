@@ -102,7 +102,7 @@ StatusOr<std::vector<Tensor>> AllocateOutputs(const Metadata& metadata,
                                               std::span<const int64_t> variables) {
   std::vector<Tensor> outputs;
   for (const TensorInfo& info : metadata.outputs) {
-    TCC_ASSIGN_OR_RETURN(std::vector<int64_t> shape, ShapeOf(info, variables));
+    TCC_ASSIGN_OR_RETURN(std::vector<int64_t> shape, ShapeOf(info, metadata, variables));
     TCC_ASSIGN_OR_RETURN(Tensor tensor,
                          AllocateTensor(info.dtype, shape, "output '" + info.name + "'"));
     outputs.push_back(std::move(tensor));

@@ -62,7 +62,7 @@ StatusOr<std::vector<Tensor>> RandomInputs(const Metadata& metadata, uint64_t se
   Random random(seed);
   std::vector<Tensor> inputs;
   for (const TensorInfo& info : metadata.inputs) {
-    TCC_ASSIGN_OR_RETURN(std::vector<int64_t> shape, ShapeOf(info, size));
+    TCC_ASSIGN_OR_RETURN(std::vector<int64_t> shape, ShapeOf(info, metadata, size));
     TCC_ASSIGN_OR_RETURN(Tensor tensor,
                          AllocateTensor(info.dtype, shape, "input '" + info.name + "'"));
     Random own = random.Fork();

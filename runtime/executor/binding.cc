@@ -120,11 +120,16 @@ StatusOr<std::vector<int64_t>> BindInputs(const Metadata& metadata,
   return variables;
 }
 
-StatusOr<std::vector<int64_t>> ShapeOf(const TensorInfo& info, std::span<const int64_t> variables) {
+StatusOr<std::vector<int64_t>> ShapeOf(const TensorInfo& info, const Metadata& metadata,
+                                       std::span<const int64_t> variables) {
   std::vector<int64_t> shape;
   for (const SizeExpr& dim : info.shape) {
     TCC_ASSIGN_OR_RETURN(int64_t size, Evaluate(dim, variables));
-    if (size < 0) return InvalidInput("'{}' has a dimension of {}", info.name, size);
+    if (size < 0) {
+      return InvalidInput("dimension {} of '{}' is {}, which is {} for {}", shape.size(), info.name,
+                          ToString(dim, metadata.ShapeVariableNames()), size,
+                          SizeText(metadata, variables));
+    }
     shape.push_back(size);
   }
   return shape;

@@ -17,8 +17,10 @@ namespace tcc {
 // fit; the message names the input, what was expected and what came.
 StatusOr<std::vector<int64_t>> BindInputs(const Metadata& metadata, std::span<const Tensor> inputs);
 
-// Returns the shape of an input or output for these values of the shape variables.
-StatusOr<std::vector<int64_t>> ShapeOf(const TensorInfo& info, std::span<const int64_t> variables);
+// Returns the shape of an input or output for these values of the shape variables. Fails, with the
+// formula, where that is negative.
+StatusOr<std::vector<int64_t>> ShapeOf(const TensorInfo& info, const Metadata& metadata,
+                                       std::span<const int64_t> variables);
 
 // Checks that the caller's output tensor has the type and shape of the result.
 Status CheckOutput(const TensorInfo& info, const std::vector<int64_t>& shape, const Tensor& output);

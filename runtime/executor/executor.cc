@@ -38,7 +38,7 @@ StatusOr<std::vector<Tensor>> AllocateOutputs(const Metadata& metadata,
                                               std::span<const int64_t> shape_variables) {
   std::vector<Tensor> outputs;
   for (const TensorInfo& info : metadata.outputs) {
-    TCC_ASSIGN_OR_RETURN(std::vector<int64_t> shape, ShapeOf(info, shape_variables));
+    TCC_ASSIGN_OR_RETURN(std::vector<int64_t> shape, ShapeOf(info, metadata, shape_variables));
     TCC_ASSIGN_OR_RETURN(Tensor output,
                          AllocateTensor(info.dtype, shape, fmt::format("output '{}'", info.name)));
     outputs.push_back(std::move(output));
@@ -63,6 +63,7 @@ Status Executor::MakeReady() {
 StatusOr<std::vector<Tensor>> Executor::Run(std::span<const Tensor> inputs) {
   TCC_RETURN_IF_ERROR(MakeReady());
   TCC_ASSIGN_OR_RETURN(std::vector<int64_t> variables, BindInputs(module_.metadata(), inputs));
+  TCC_RETURN_IF_ERROR(sizes_.For(variables).status());  // the plan's checks come before any memory
   TCC_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, AllocateOutputs(module_.metadata(), variables));
   TCC_RETURN_IF_ERROR(RunInto(inputs, outputs));
   return outputs;
@@ -81,8 +82,8 @@ StatusOr<Executor::Bound> Executor::Bind(std::vector<Tensor> inputs, std::vector
   bound.inputs = std::move(inputs);
   bound.outputs = std::move(outputs);
   TCC_ASSIGN_OR_RETURN(std::vector<int64_t> variables, BindInputs(metadata, bound.inputs));
-  TCC_RETURN_IF_ERROR(CheckOutputs(variables, bound.outputs));
   TCC_ASSIGN_OR_RETURN(bound.sizes, sizes_.For(variables));
+  TCC_RETURN_IF_ERROR(CheckOutputs(variables, bound.outputs));
   if (queue_ != nullptr) return bound;
   for (size_t i = 0; i < bound.inputs.size(); ++i) {
     TCC_ASSIGN_OR_RETURN(
@@ -114,7 +115,8 @@ Status Executor::CheckOutputs(std::span<const int64_t> shape_variables,
     return InvalidInput("expected {} outputs, got {}", metadata.outputs.size(), outputs.size());
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
-    TCC_ASSIGN_OR_RETURN(std::vector<int64_t> shape, ShapeOf(metadata.outputs[i], shape_variables));
+    TCC_ASSIGN_OR_RETURN(std::vector<int64_t> shape,
+                         ShapeOf(metadata.outputs[i], metadata, shape_variables));
     TCC_RETURN_IF_ERROR(CheckOutput(metadata.outputs[i], shape, outputs[i]));
   }
   return OkStatus();
@@ -292,6 +294,7 @@ Status Executor::Enqueue(std::span<const Tensor> inputs, std::span<const Tensor>
   }
   const Metadata& metadata = module_.metadata();
   TCC_ASSIGN_OR_RETURN(std::vector<int64_t> variables, BindInputs(metadata, inputs));
+  TCC_ASSIGN_OR_RETURN(std::shared_ptr<const RunSizes> sizes, sizes_.For(variables));
   TCC_RETURN_IF_ERROR(CheckOutputs(variables, outputs));
   TCC_RETURN_IF_ERROR(queue_->CheckStream(stream));
   if (may_record_) TCC_RETURN_IF_ERROR(queue_->CheckNotCaptured(stream));
@@ -305,7 +308,6 @@ Status Executor::Enqueue(std::span<const Tensor> inputs, std::span<const Tensor>
     TCC_RETURN_IF_ERROR(CheckDeviceMemory(*queue_, metadata.outputs[i], outputs[i]));
     memory.outputs.push_back(PlaceOf(outputs[i].bytes));
   }
-  TCC_ASSIGN_OR_RETURN(std::shared_ptr<const RunSizes> sizes, sizes_.For(variables));
   queue_->UseStream(stream);
   return EndIfFailed(EnqueueOnDevice(std::move(memory), *sizes));
 }

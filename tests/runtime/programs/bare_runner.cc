@@ -17,7 +17,7 @@ Status RunOnZeros(const char* path) {
   for (const ShapeVariable& variable : metadata.shape_variables) smallest.push_back(variable.low);
   std::vector<Tensor> inputs;
   for (const TensorInfo& info : metadata.inputs) {
-    TCC_ASSIGN_OR_RETURN(std::vector<int64_t> shape, ShapeOf(info, smallest));
+    TCC_ASSIGN_OR_RETURN(std::vector<int64_t> shape, ShapeOf(info, metadata, smallest));
     TCC_ASSIGN_OR_RETURN(Tensor input, AllocateTensor(info.dtype, shape, info.name));
     inputs.push_back(std::move(input));
   }
