@@ -49,27 +49,25 @@ StatusOr<Projection> ProjectionOf(const NodeLowering& node, size_t input,
   const std::vector<Expr>& shape = node.Shape(input);
   TCC_RETURN_IF_ERROR(node.CheckFloats(input));
   if (shape.size() == 4) {
-    std::optional<int64_t> heads = AsConstant(shape[1]);
-    if (!heads) return node.NotSupported("a number of heads that is not known");
+    TCC_ASSIGN_OR_RETURN(int64_t heads, node.KnownExtent(input, 1));
     return Projection{
-        .input = input, .batch = shape[0], .heads = *heads, .length = shape[2], .size = shape[3]};
+        .input = input, .batch = shape[0], .heads = heads, .length = shape[2], .size = shape[3]};
   }
   if (shape.size() != 3) {
     return node.Error("input {} has shape {}; expected 3 or 4 dimensions", input, ShapeText(shape));
   }
   int64_t heads = node.node().Int(heads_key, 0);
-  std::optional<int64_t> width = AsConstant(shape[2]);
-  if (!width) return node.NotSupported("input {} has a width that is not known", input);
-  if (heads < 1 || *width % heads != 0) {
+  TCC_ASSIGN_OR_RETURN(int64_t width, node.KnownExtent(input, 2));
+  if (heads < 1 || width % heads != 0) {
     return node.Error("{} is {}; expected a divisor of the width {} of input {}", heads_key, heads,
-                      *width, input);
+                      width, input);
   }
   return Projection{.input = input,
                     .packed = true,
                     .batch = shape[0],
                     .heads = heads,
                     .length = shape[1],
-                    .size = Expr(*width / heads)};
+                    .size = Expr(width / heads)};
 }
 
 // Returns the indices at which element [b, h, i, d] is stored.
@@ -128,7 +126,8 @@ class AttentionLowering {
                          key_.heads);
     }
     if (!AsConstant(query_.size) && !node_.node().attributes.contains("scale")) {
-      return node_.NotSupported("a head size that is not known, and no scale");
+      return node_.NotKnown({query_.size},
+                            fmt::format("heads of size {}, no scale", ShapeText({query_.size})));
     }
     return ReadPast();
   }
@@ -151,7 +150,7 @@ class AttentionLowering {
       const Projection& fresh = i == kPastKey ? key_ : value_;
       const std::vector<Expr>& past = node_.Shape(i);
       bool fits = past.size() == 4 && Agree(past[0], fresh.batch, "batches of past and new") &&
-                  IsConstant(past[1], fresh.heads) &&
+                  Agree(past[1], Expr(fresh.heads), "heads of past and new") &&
                   Agree(past[3], fresh.size, "sizes of past and new") &&
                   node_.Type(i) == node_.Type(fresh.input);
       if (!fits) {

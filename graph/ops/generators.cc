@@ -118,7 +118,7 @@ Status LowerOneHot(NodeLowering& node) {
   TCC_ASSIGN_OR_RETURN(int axis,
                        node.NormalizedAxis(node.node().Int("axis", -1), picks.size() + 1));
   TCC_ASSIGN_OR_RETURN(Expr extent, DepthOf(node));
-  if (node.Rank(2) != 1 || !IsConstant(node.Shape(2)[0], 2)) {
+  if (node.Rank(2) != 1 || !node.Agree(node.Shape(2)[0], Expr(2), "numbers of values").ok()) {
     return node.Error("values have shape {}; expected 2", ShapeText(node.Shape(2)));
   }
   std::vector<Expr> shape = picks;

@@ -159,9 +159,11 @@ Status LowerGridSample(NodeLowering& node) {
   const std::vector<Expr>& image = node.Shape(0);
   const std::vector<Expr>& grid = node.Shape(1);
   size_t dims = image.size() < 3 ? 0 : image.size() - 2;
-  bool fits = dims >= 1 && dims <= 3 && grid.size() == image.size() &&
-              node.Agree(grid[0], image[0], "numbers of grids and images").ok() &&
-              IsConstant(grid.back(), static_cast<int64_t>(dims)) && node.Type(1).is_float();
+  bool fits =
+      dims >= 1 && dims <= 3 && grid.size() == image.size() &&
+      node.Agree(grid[0], image[0], "numbers of grids and images").ok() &&
+      node.Agree(grid.back(), Expr(static_cast<int64_t>(dims)), "numbers of coordinates").ok() &&
+      node.Type(1).is_float();
   for (size_t d = 2; fits && d < image.size(); ++d) {
     fits = node.AgreeOnPlaces(image[d], Product(grid)).ok();
   }
@@ -224,8 +226,8 @@ Status LowerAffineGrid(NodeLowering& node) {
   size_t dims = size.size() < 2 ? 0 : size.size() - 2;
   bool fits = (dims == 2 || dims == 3) && theta.size() == 3 && node.Type(0).is_float() &&
               node.Agree(theta[0], size[0], "numbers of matrices and grids").ok() &&
-              IsConstant(theta[1], static_cast<int64_t>(dims)) &&
-              IsConstant(theta[2], static_cast<int64_t>(dims + 1));
+              node.Agree(theta[1], Expr(static_cast<int64_t>(dims)), "rows of a matrix").ok() &&
+              node.Agree(theta[2], Expr(static_cast<int64_t>(dims + 1)), "its columns").ok();
   for (const Expr& extent : size) {
     fits = fits && node.AgreeAtMost(Expr(0), extent, "the least size and a size").ok();
   }

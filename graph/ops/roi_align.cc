@@ -183,8 +183,8 @@ Status LowerRoiAlign(NodeLowering& node) {
                            .samples = node.node().Int("sampling_ratio", 0),
                            .scale = node.node().Float("spatial_scale", 1)};
   constexpr int64_t kLimit = 1 << 12;
-  bool good = image.size() == 4 && rois.size() == 2 && IsConstant(rois[1], 4) &&
-              node.Rank(2) == 1 &&
+  bool good = image.size() == 4 && rois.size() == 2 &&
+              node.Agree(rois[1], Expr(4), "numbers of a region").ok() && node.Rank(2) == 1 &&
               node.Agree(node.Shape(2)[0], rois[0], "numbers of batch indices and regions").ok() &&
               node.Type(0).is_float() && node.Type(1).is_float() && node.Type(2).is_integer();
   bool known = (mode == "avg" || mode == "max") && parameters.samples >= 0 &&

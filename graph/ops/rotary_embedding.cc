@@ -22,19 +22,18 @@ StatusOr<int64_t> HeadSize(const NodeLowering& node) {
   if (rank != 3 && rank != 4) {
     return node.Error("{} has rank {}; expected rank 3 or 4", node.InputText(kX), rank);
   }
-  std::optional<int64_t> width = AsConstant(node.Shape(kX).back());
-  if (!width) return node.NotSupported("a head size that is not known");
-  if (rank == 4) return *width;
+  TCC_ASSIGN_OR_RETURN(int64_t width, node.KnownExtent(kX, rank - 1));
+  if (rank == 4) return width;
   int64_t heads = node.node().Int("num_heads", 0);
   // ONNX Runtime's operator need not say it where whole heads are rotated.
   std::optional<int64_t> pairs;
   if (node.Rank(kCos) > 0) pairs = AsConstant(node.Shape(kCos).back());
   bool from_table = heads == 0 && node.node().Int("rotary_embedding_dim", 0) == 0;
-  if (from_table && pairs && *pairs > 0 && *width % (2 * *pairs) == 0) return 2 * *pairs;
-  if (heads < 1 || *width % heads != 0) {
-    return node.Error("num_heads is {}; expected a divisor of the width {}", heads, *width);
+  if (from_table && pairs && *pairs > 0 && width % (2 * *pairs) == 0) return 2 * *pairs;
+  if (heads < 1 || width % heads != 0) {
+    return node.Error("num_heads is {}; expected a divisor of the width {}", heads, width);
   }
-  return *width / heads;
+  return width / heads;
 }
 
 // Tables of one number for each rotated pair: [position, pair] with positions, else
@@ -46,8 +45,8 @@ Status CheckTables(NodeLowering& node, int64_t pairs) {
   size_t rank = node.Has(kPositions) ? 2 : 3;
   for (size_t table : {size_t{kCos}, size_t{kSin}}) {
     const std::vector<Expr>& shape = node.Shape(table);
-    bool fits =
-        shape.size() == rank && IsConstant(shape.back(), pairs) && node.Type(table).is_float();
+    bool fits = shape.size() == rank && node.Type(table).is_float() &&
+                agree(shape.back(), Expr(pairs), "pairs of a table and of the input");
     const std::vector<Expr>& x = node.Shape(kX);
     if (fits && rank == 3) {
       fits = agree(shape[0], x[0], "batches of input and table") &&

@@ -66,7 +66,19 @@ TEST_CASE("lengths that attention takes to be equal are noted", "[graph][ops][fr
   CHECK_FALSE(RunFree(free)->agrees);
   free.dims = {{0, 3, "D"}, {1, 3, "D"}};
   CHECK(FreeShapeOf(free) ==
-        "node 'node' (Attention): a head size that is not known, and no scale");
+        "node 'node' (Attention): heads of size D, no scale; expected known dimensions");
+}
+
+TEST_CASE("a free number of heads, width or head size is refused by name", "[graph][ops][free]") {
+  Tensor packed = RandomF32({1, 3, 4}, 1);
+  FreeNode free = {
+      .node = {.op = OpKind::kAttention,
+               .inputs = {packed, packed, packed},
+               .attributes = {{"q_num_heads", int64_t{2}}, {"kv_num_heads", int64_t{2}}}},
+      .dims = {{0, 2, "W"}}};
+  CHECK(FreeShapeOf(free) ==
+        "node 'node' (Attention): input 0 ('in0', shape 1x3xW) in dimension 2; expected known "
+        "dimensions");
 }
 
 TEST_CASE("keys are transposed for as many queries as are usual", "[graph][ops][free]") {
