@@ -20,7 +20,7 @@ StatusOr<std::vector<Expr>> EqualParts(NodeLowering& node, const Expr& extent) {
   std::vector<Expr> parts = {part};
   Expr end = part;
   for (int64_t i = 2; i <= count; ++i) {
-    Expr next = SmallerOf(ProductOf(part, Expr(i)), extent);
+    Expr next = i == count ? extent : SmallerOf(ProductOf(part, Expr(i)), extent);
     parts.push_back(DifferenceOf(next, end));
     end = next;
   }

@@ -91,6 +91,17 @@ Status RemoveDilations(Node& node) {
   return OkStatus();
 }
 
+// Until opset 17 parts without a list are equal.
+Status RemoveNumOutputs(const Graph& graph, Node& node) {
+  if (node.attributes.erase("num_outputs") == 0) return OkStatus();
+  const std::vector<Expr>& shape = graph.value(node.inputs[0]).shape;
+  int64_t axis = node.Int("axis", 0);
+  if (axis < 0) axis += static_cast<int64_t>(shape.size());
+  int64_t extent = AsConstant(shape[axis]).value_or(1);
+  bool divides = extent % static_cast<int64_t>(node.outputs.size()) == 0;
+  return divides ? OkStatus() : CannotSay(node, "parts that are not equal");
+}
+
 // Until opset 20 the zero point alone says the result's type.
 Status QuantizationToExportOpset(Node& node) {
   bool defaults_to_u8 = node.op == OpKind::kQuantizeLinear && node.inputs.size() < 3;
@@ -120,6 +131,7 @@ Status ToExportOpset(const Graph& graph, Node& node) {
   bool reduces = ToString(node.op).starts_with("Reduce");
   if (reduces && node.op != OpKind::kReduceSum) return AxesToAttribute(graph, node);
   if (node.op == OpKind::kAveragePool) return RemoveDilations(node);
+  if (node.op == OpKind::kSplit) return RemoveNumOutputs(graph, node);
   if (node.op == OpKind::kPad && node.inputs.size() > 3) return CannotSay(node, "Pad with axes");
   if (node.op == OpKind::kQuantizeLinear || node.op == OpKind::kDequantizeLinear) {
     return QuantizationToExportOpset(node);

@@ -75,7 +75,6 @@ Status NormalizeSplit(OnnxNodeContext& context) {
   if (count != outputs) {
     return context.Invalid(fmt::format("num_outputs is {}; it has {} outputs", count, outputs));
   }
-  context.node.attributes.erase("num_outputs");
   return OkStatus();
 }
 

@@ -133,6 +133,8 @@ constexpr FreeView kParts[] = {
     {"input x: f32[S] y, z = Split(x) : f32[1], f32[1]", "(S div 2), (S div 2)"},
     {"input x: f32[P] y, _, w = Split(x) {num_outputs: 3} : f32[1], _, f32[1]", nullptr},
     {"input x: f32[S * 6] y, z = Split(x) {num_outputs: 2} : f32[1], f32[1]", "(S * 3), (S * 3)"},
+    {"input x: f32[S] y, z = Split(x) {num_outputs: 2} : f32[1], f32[1]",
+     "(ceildiv(S, 2)), (S - ceildiv(S, 2))"},
 };
 
 constexpr FreeView kRepeats[] = {

@@ -76,6 +76,18 @@ TEST_CASE("what the opset cannot say is refused with the node's name", "[models]
   CHECK_THAT(ErrorOf(graph), Contains("node 'y' (Relu)"));
   graph = OneNode(OpKind::kAveragePool, {{"dilations", std::vector<int64_t>{1, 2}}});
   CHECK_THAT(ErrorOf(graph), Contains("dilated AveragePool"));
+  graph = OneNode(OpKind::kSplit, {{"axis", int64_t{1}}, {"num_outputs", int64_t{2}}});
+  graph.nodes[0].outputs.push_back(graph.AddValue({"z", kFloat32, ToExprs({1}), {}}));
+  CHECK_THAT(ErrorOf(graph),
+             Contains("node 'y' (Split): opset 17 has no parts that are not equal"));
+}
+
+TEST_CASE("a Split into equal parts is written without their number", "[models][export]") {
+  Graph graph = OneNode(OpKind::kSplit, {{"axis", int64_t{-1}}, {"num_outputs", int64_t{2}}});
+  graph.nodes[0].outputs.push_back(graph.AddValue({"z", kFloat32, ToExprs({1}), {}}));
+  StatusOr<Graph> read = ImportOnnxBytes(AsSpan(*ExportOnnxBytes(graph)));
+  REQUIRE(read.status() == OkStatus());
+  CHECK_FALSE(read->nodes[0].attributes.contains("num_outputs"));
 }
 
 TEST_CASE("a graph that is no graph is not written", "[models][export]") {

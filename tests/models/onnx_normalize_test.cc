@@ -123,6 +123,15 @@ TEST_CASE("Slice and Pad take their bounds as inputs", "[models][normalize]") {
              Contains("mode 'odd'"));
 }
 
+TEST_CASE("parts may differ where the model says how many there are", "[models][normalize]") {
+  CHECK(Normal(18, {"Split", {"x"}, {"y", "z"}, {IntAttr("num_outputs", 2)}})
+            .nodes[0]
+            .attributes.contains("num_outputs"));
+  CHECK_FALSE(Normal(13, {"Split", {"x"}, {"y", "z"}}).nodes[0].attributes.contains("num_outputs"));
+  CHECK_THAT(ErrorOf(18, {"Split", {"x"}, {"y", "z"}, {IntAttr("num_outputs", 3)}}),
+             Contains("num_outputs is 3; it has 2 outputs"));
+}
+
 TEST_CASE("Softmax before opset 13 sees a matrix", "[models][normalize]") {
   Graph graph = Normal(12, {"Softmax", {"x"}, {"y"}, {IntAttr("axis", 2)}});
   REQUIRE(graph.nodes.size() == 4);
