@@ -255,6 +255,27 @@ bool ResampledDim::IsIdentity() const {
          coordinate.shift.number + coordinate.offset.number == coordinate.shift_back.number;
 }
 
+std::optional<ScaleRatio> RatioOf(double scale) {
+  for (int64_t down : {1, 2, 4}) {
+    double up = scale * static_cast<double>(down);
+    if (up == std::floor(up) && up >= 1 && up <= kMaxRatio) {
+      return ScaleRatio{static_cast<int64_t>(up), down};
+    }
+  }
+  // A scale that is rounded up gives m * up for m * down, and less for less. One that is rounded
+  // down gives the same if it lacks at most half of what separates floats, for products are
+  // rounded, too.
+  auto part = static_cast<float>(scale);
+  for (int64_t down = 2; down <= kMaxRatio; ++down) {
+    double up = std::round(scale * static_cast<double>(down));
+    double exact = up / static_cast<double>(down);
+    bool rounds_alike = part == static_cast<float>(exact) && exact - part <= 0x1p-25 * exact;
+    if (up < 1 || up > kMaxRatio || !rounds_alike) continue;
+    return ScaleRatio{static_cast<int64_t>(up), down};
+  }
+  return std::nullopt;
+}
+
 StatusOr<Coordinate> CoordinateOf(const NodeLowering& node, const std::string& mode,
                                   const ResampledDim& dim, double start, double end) {
   Coordinate half_pixel{.shift = 0.5, .divisor = dim.scale, .shift_back = 0.5};

@@ -51,6 +51,13 @@ struct ScaleRatio {
   int64_t down = 1;
 };
 
+// The largest whole number of a ratio.
+inline constexpr int64_t kMaxRatio = 64;
+
+// Returns the ratio with which f32(scale) * n, rounded down as ONNX does it, is n * up / down,
+// rounded down, for all n with n * up < 2^23; nullopt if there is none.
+std::optional<ScaleRatio> RatioOf(double scale);
+
 struct ResampledDim {
   Expr input;
   Expr output;

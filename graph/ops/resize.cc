@@ -56,30 +56,9 @@ StatusOr<std::vector<int>> ResizedAxes(const NodeLowering& node) {
   return axes;
 }
 
-// The largest whole number of a scale of free extents.
-constexpr int64_t kMaxRatio = 64;
-
-// Returns the ratio with which f32(scale) * n, rounded down as ONNX does it, is n * up / down,
-// rounded down, for all n with n * up < 2^23; nullopt if there is none.
-std::optional<ScaleRatio> RatioOf(double scale) {
-  for (int64_t down : {1, 2, 4}) {
-    double up = scale * static_cast<double>(down);
-    if (up == std::floor(up) && up >= 1 && up <= kMaxRatio) {
-      return ScaleRatio{static_cast<int64_t>(up), down};
-    }
-  }
-  // A scale that is rounded up gives m for m * down, and less for less.
-  auto part = static_cast<float>(scale);
-  for (int64_t down = 2; down <= kMaxRatio; ++down) {
-    double exact = 1 / static_cast<double>(down);
-    if (part == static_cast<float>(exact) && part >= exact) return ScaleRatio{1, down};
-  }
-  return std::nullopt;
-}
-
 // Returns the ratio of two extents, one of them a whole multiple of the other; nullopt if neither
 // is known to be.
-std::optional<ScaleRatio> RatioOf(const Expr& input, const Expr& output) {
+std::optional<ScaleRatio> RatioOfExtents(const Expr& input, const Expr& output) {
   for (int64_t n = 1; n <= kMaxRatio; ++n) {
     if (EqualUpToAlgebra(output, Times(input, n))) return ScaleRatio{n, 1};
     if (EqualUpToAlgebra(input, Times(output, n))) return ScaleRatio{1, n};
@@ -99,7 +78,7 @@ void SetSize(const Expr& size, ResampledDim& dim) {
     dim.scale = *input == 0 ? 1 : static_cast<double>(*AsConstant(size)) / *input;
     return;
   }
-  dim.ratio = RatioOf(dim.input, size);
+  dim.ratio = RatioOfExtents(dim.input, size);
   dim.scale = dim.ratio ? Term(ScaleOf(*dim.ratio))
                         : Term(Make<Div>(CastTo(kFloat64, size), CastTo(kFloat64, dim.input)));
 }
@@ -114,7 +93,8 @@ Status SetScale(const NodeLowering& node, double scale, ResampledDim& dim) {
   }
   dim.ratio = RatioOf(scale);
   if (!dim.ratio) {
-    return node.NotKnown({dim.input}, fmt::format("scale {} of {}", scale, ShapeText({dim.input})));
+    return node.NotKnown({dim.input}, fmt::format("scale {} of {}", static_cast<float>(scale),
+                                                  ShapeText({dim.input})));
   }
   dim.output = Times(dim.input, dim.ratio->up);
   if (dim.ratio->down > 1) dim.output = FloorDivide(dim.output, Expr(dim.ratio->down));

@@ -6,6 +6,7 @@
 #include "graph/ops/node_lowering.h"
 #include "graph/ops/normal_form.h"
 #include "graph/ops/op_lowering.h"
+#include "graph/passes/real_sizes.h"
 #include "ir/expr/visitor.h"
 #include "ir/graph/constants.h"
 #include "ir/simplify/simplify.h"
@@ -26,11 +27,19 @@ bool Holds(const Expr& condition) {
 
 // A null Expr is an unknown element.
 Expr Divided(const Expr& a, const Expr& b) {
-  // Truncation is the floor where neither is negative.
-  return Holds(a >= Expr(0)) && Holds(b >= Expr(1)) ? FloorDivide(a, b) : Expr();
+  if (!Holds(b >= Expr(1))) return {};
+  Expr floor = FloorDivide(a, b);
+  if (Holds(a >= Expr(0))) return floor;
+  return SelectOf(a < Expr(0), Expr(0) - FloorDivide(Expr(0) - a, b), floor);
+}
+Expr Modulo(const Expr& a, const Expr& b) {
+  return Holds(b >= Expr(1)) ? FloorModulo(a, b) : Expr();
 }
 Expr Remainder(const Expr& a, const Expr& b) {
-  return Holds(a >= Expr(0)) && Holds(b >= Expr(1)) ? FloorModulo(a, b) : Expr();
+  if (!Holds(b >= Expr(1))) return {};
+  Expr modulo = FloorModulo(a, b);
+  if (Holds(a >= Expr(0))) return modulo;
+  return SelectOf(a < Expr(0), Expr(0) - FloorModulo(Expr(0) - a, b), modulo);
 }
 Expr Sum(const Expr& a, const Expr& b) {
   return a + b;
@@ -55,7 +64,7 @@ constexpr BinaryRow kBinary[] = {
     {OpKind::kSub, [](const Expr& a, const Expr& b) { return a - b; }},
     {OpKind::kMul, ProductOfTwo},
     {OpKind::kDiv, Divided},
-    {OpKind::kMod, Remainder},
+    {OpKind::kMod, Modulo},
     {OpKind::kMin, MinOf},
     {OpKind::kMax, MaxOf},
     {OpKind::kEqual, [](const Expr& a, const Expr& b) { return Truth(Make<Eq>(a, b)); }},
@@ -67,7 +76,10 @@ constexpr BinaryRow kBinary[] = {
      [](const Expr& a, const Expr& b) { return Truth(BothOf(IsTrue(a), IsTrue(b))); }},
     {OpKind::kOr,
      [](const Expr& a, const Expr& b) { return Truth(EitherOf(IsTrue(a), IsTrue(b))); }},
+    {OpKind::kXor, [](const Expr& a, const Expr& b) { return Truth(Make<Ne>(a, b)); }},
 };
+
+constexpr BinaryRow kRemainder = {OpKind::kMod, Remainder};  // with C's sign
 
 struct ReductionRow {
   OpKind op;
@@ -128,9 +140,11 @@ class ElementRules {
     if (op == OpKind::kConcat) return Joined();
     if (op == OpKind::kRange) return Counting();
     if (op == OpKind::kWhere) return Chosen();
+    if (op == OpKind::kMod && node_.Int("fmod", 0) == 1) return ElementByElement(kRemainder);
     for (const BinaryRow& row : kBinary) {
       if (row.op == op) return ElementByElement(row);
     }
+    if (op == OpKind::kCast && graph_.value(node_.inputs[0]).dtype.is_float()) return Truncated();
     if (!Has(0)) return std::nullopt;
     for (const ReductionRow& row : kReductions) {
       if (row.op == op) return Reduced(row);
@@ -243,6 +257,12 @@ class ElementRules {
       }
     }
     return result;
+  }
+
+  Elements Truncated() const {
+    DType to = graph_.value(node_.outputs[0]).dtype;
+    std::vector<Expr> sizes = WholeSizes(graph_, node_.inputs[0]);
+    return sizes.empty() || to.bits() < 32 ? Elements() : Elements(std::move(sizes));
   }
 
   Elements Picked() const {

@@ -20,7 +20,7 @@ namespace {
 
 // A node over free dimensions: the items of a graph, in which constants may be called
 //   double: f32[4] = [1, 1, 2, 2]   third: f32[4] = [1, 1, 1/3, 1/2]   more: f32[4] = [1, 1, 1.5,
-//   2] odd: f32[4] = [1, 1, 0.7, 2]
+//   2] odd: f32[4] = [1, 1, 0.7, 2] uneven: f32[4] = [1, 1, 1.3, 2]
 struct FreeOperator {
   const char* node;
   double tolerance = 0;  // where floats are divided in another order
@@ -48,6 +48,7 @@ Graph GraphOf(const std::string& items) {
   give("third", {1, 1, static_cast<double>(1.0F / 3), 0.5});
   give("more", {1, 1, 1.5, 2});
   give("odd", {1, 1, static_cast<double>(0.7F), 2});
+  give("uneven", {1, 1, static_cast<double>(1.3F), 2});
   Graph graph = ParsedGraph("graph g {\n" + items + "\nreturn }", constants);
   FoldElements(graph);
   return graph;
@@ -228,6 +229,14 @@ constexpr FreeOperator kResized[] = {
     {"dim H in 1..20 constant more: f32[4] input x: f32[1, 1, H, H] y = Resize(x, _, more) "
      "{mode: \"cubic\", coordinate_transformation_mode: \"half_pixel\"} : f32[1]",
      1e-5},
+    {"dim H in 2..40 constant odd: f32[4] input x: f32[1, 1, H, 3] y = Resize(x, _, odd) "
+     "{mode: \"nearest\", coordinate_transformation_mode: \"half_pixel\"} : f32[1]"},
+    {"dim H in 2..40 constant odd: f32[4] input x: f32[1, 1, H, 3] y = Resize(x, _, odd) "
+     "{mode: \"nearest\", coordinate_transformation_mode: \"asymmetric\", nearest_mode: "
+     "\"floor\"} : f32[1]"},
+    {"dim H in 2..40 constant odd: f32[4] input x: f32[1, 1, H, 3] y = Resize(x, _, odd) "
+     "{mode: \"linear\", coordinate_transformation_mode: \"pytorch_half_pixel\"} : f32[1]",
+     1e-5},
 };
 
 constexpr FreeOperator kSampled[] = {
@@ -240,6 +249,13 @@ constexpr FreeOperator kSampled[] = {
     {"dim N in 1..3 dim M in 1..3 dim H in 1..5 dim W in 1..6 dim A in 1..4 "
      "input x: f32[N, 2, H, W] input g: f32[M, A, 3, 2] "
      "y = GridSample(x, g) {mode: \"linear\", padding_mode: \"zeros\", align_corners: 0} : f32[1]",
+     1e-5},
+    {"dim N in 1..3 dim C in 1..3 input x: f32[N, 2, 4, 5] input g: f32[N, 3, 3, C] "
+     "y = GridSample(x, g) {mode: \"nearest\", padding_mode: \"zeros\", align_corners: 0} "
+     ": f32[1]"},
+    {"dim R in 1..4 dim C in 1..6 input x: f32[2, 2, 4, 5] input r: f32[R, C] input b: i64[R] "
+     "y = RoiAlign(x, r, b) {output_height: 2, output_width: 3, sampling_ratio: 2, mode: "
+     "\"avg\"} : f32[1]",
      1e-5},
     {"dim N in 1..3 dim H in 1..5 dim W in 1..6 input x: f32[N, 2, H, W] input g: f32[N, 3, 3, 2] "
      "y = GridSample(x, g) {mode: \"nearest\", padding_mode: \"border\", align_corners: 1} "
@@ -446,6 +462,8 @@ TEST_CASE("a resized dimension is a formula of its input", "[graph][free]") {
         "Nx3x(H div 3)x(W div 2)");
   CHECK(ShapeOf(image + "constant more: f32[4] y = Resize(x, _, more) : f32[1]") ==
         "Nx3x(H + H div 2)x(W * 2)");
+  CHECK(ShapeOf(image + "constant odd: f32[4] y = Resize(x, _, odd) : f32[1]") ==
+        "Nx3x(H * 7 div 10)x(W * 2)");
 }
 
 // Where the scale is known, so are the places, in integers: nothing of the program looks at N.
@@ -469,9 +487,9 @@ TEST_CASE("a failure names the free dimensions that must be known", "[graph][fre
     std::vector<std::string> dims;
   };
   const Row rows[] = {
-      {"dim N in 1..4 dim H in 1..64 constant odd: f32[4] input x: f32[N, 3, H, 4] "
-       "y = Resize(x, _, odd) : f32[1]",
-       "node 'y' (Resize): scale 0.699999988079071 of H; expected known dimensions",
+      {"dim N in 1..4 dim H in 1..64 constant uneven: f32[4] input x: f32[N, 3, H, 4] "
+       "y = Resize(x, _, uneven) : f32[1]",
+       "node 'y' (Resize): scale 1.3 of H; expected known dimensions",
        {"H"}},
       {"dim H in 1..64 dim A in 1..9 input x: f32[1, 3, H, 4] sizes s: i64[4] = [1, 3, A, 4] "
        "y = Resize(x, _, _, s) {mode: \"linear\", antialias: 1} : f32[1]",

@@ -2,7 +2,9 @@
 
 #include <catch2/catch.hpp>
 
+#include "graph/passes/infer_shapes.h"
 #include "tests/graph/free_graph.h"
+#include "tests/graph/one_node.h"
 
 using namespace tcc;
 
@@ -226,6 +228,15 @@ int CheckRows(std::span<const FreeView> rows, int rounds) {
   return same;
 }
 
+// The input and the lists of sizes of tests that infer whole graphs.
+std::string Inferred() {
+  return std::string(kDims) +
+         "input y0: f32[N, P + S, 4] sizes zero: i64[1] = [0] sizes one: i64[1] = [1] sizes rest: "
+         "i64[1] = [-1] sizes rows: i64[2] = [0, -1] sizes pairs: i64[2] = [-1, 2] sizes two: "
+         "i64[1] = [2] sizes last: i64[1] = [-1] sizes number: i64[] = [1] sizes step: i64[] = [3] "
+         "sizes many: i64[] = [90] sizes least: i64[] = [-30]\n";
+}
+
 }  // namespace
 
 TEST_CASE("views of free dimensions give what they give of numbers", "[graph][ops][free]") {
@@ -306,15 +317,10 @@ TEST_CASE("shapes of free dimensions, inferred, are those inferred at numbers",
       "y# = Gather(@, one) : f32[1]",
       "y# = ReduceSum(@, zero) {keepdims: 1} : f32[1]",
   };
-  const std::string input =
-      std::string(kDims) +
-      "input y0: f32[N, P + S, 4] sizes zero: i64[1] = [0] sizes one: i64[1] = [1] sizes rest: "
-      "i64[1] = [-1] sizes rows: i64[2] = [0, -1] sizes pairs: i64[2] = [-1, 2] sizes two: i64[1] "
-      "= [2] sizes last: i64[1] = [-1] sizes number: i64[] = [1] sizes step: i64[] = [3]\n";
   Random random(14);
   int same = 0;
   for (int i = 0; i < 250; ++i) {
-    std::string items = input;
+    std::string items = Inferred();
     for (int step = 1; step <= 4; ++step) {
       std::string before = fmt::format("y{}", step - 1);
       items +=
@@ -324,6 +330,46 @@ TEST_CASE("shapes of free dimensions, inferred, are those inferred at numbers",
     same += CheckInference(items, 4, random);
   }
   CHECK(same > 500);
+}
+
+TEST_CASE("quotients and remainders of negative sizes are those of numbers", "[graph][ops][free]") {
+  Random random(15);
+  for (const char* divided : {"Div(s, step)", "Mod(s, step)", "Mod(s, step) {fmod: 1}"}) {
+    CHECK(CheckInference(Inferred() + "d = Size(y0) : i64[] s = Sub(d, many) : i64[] q = " +
+                             divided + " : i64[] y = Range(least, q, number) : i64[1]",
+                         20, random) > 0);
+  }
+}
+
+TEST_CASE("sizes computed in floats are those of numbers", "[graph][ops][free]") {
+  auto items = [](const char* factor, const char* scaled, const char* rounded) {
+    return Inferred() + "d = Size(y0) : i64[] f = Cast(d) {to: \"f32\"} : f32[] c = Constant() " +
+           "{value: f32[](" + factor + ")} : f32[] m = " + scaled + " : f32[] r = " + rounded +
+           " : f32[] q = Cast(r) {to: \"i64\"} : i64[] y = Range(number, q, number) : i64[1]";
+  };
+  Random random(16);
+  for (const char* factor : {"0.5", "2", "0.7", "0.33333334", "3.75"}) {
+    CHECK(CheckInference(items(factor, "Mul(f, c)", "Floor(m)"), 20, random) == 20);
+    CHECK(CheckInference(items(factor, "Mul(c, f)", "Identity(m)"), 20, random) == 20);
+  }
+  for (const char* whole : {"3", "7"}) {
+    CHECK(CheckInference(items(whole, "Div(f, c)", "Floor(m)"), 20, random) == 20);
+    CHECK(CheckInference(items(whole, "Div(f, c)", "Ceil(m)"), 20, random) == 20);
+  }
+  CHECK(CheckInference(items("0.25", "Mul(f, c)", "Ceil(m)"), 20, random) == 20);
+}
+
+TEST_CASE("sizes that floats round at will are no formulas", "[graph][ops][free]") {
+  auto error = [](const char* factor, const char* rounded) {
+    Graph graph = FreeGraph(
+        Inferred() + "d = Size(y0) : i64[] f = Cast(d) {to: \"f32\"} : f32[] c = Constant() " +
+        "{value: f32[](" + factor + ")} : f32[] m = Mul(f, c) : f32[] r = " + rounded +
+        " : f32[] q = Cast(r) {to: \"i64\"} : i64[] y = Range(number, q, number) : i64[1]");
+    return Message(InferShapes(graph));
+  };
+  CHECK(error("0.7", "Floor(m)").empty());
+  CHECK_THAT(error("1.3", "Floor(m)"), Catch::Contains("limit is computed at run time"));
+  CHECK_THAT(error("0.7", "Ceil(m)"), Catch::Contains("limit is computed at run time"));
 }
 
 TEST_CASE("what a view takes for granted of free dimensions is noted", "[graph][ops][free]") {
