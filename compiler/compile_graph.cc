@@ -53,11 +53,35 @@ void WarnOfOddities(const std::vector<std::string>& lines, std::set<std::string>
   }
 }
 
+std::vector<std::vector<Expr>> InputShapes(const Graph& graph) {
+  std::vector<std::vector<Expr>> shapes;
+  for (ValueId id : graph.inputs) shapes.push_back(graph.value(id).shape);
+  return shapes;
+}
+
+// Returns a line for each free dimension of the inputs that inference made a number.
+std::vector<std::string> SettledDims(const std::vector<std::vector<Expr>>& given,
+                                     const std::vector<std::vector<Expr>>& inferred) {
+  std::vector<std::string> lines;
+  for (size_t i = 0; i < given.size(); ++i) {
+    for (size_t axis = 0; axis < given[i].size(); ++axis) {
+      const auto* dim = given[i][axis].as<VarNode>();
+      std::optional<int64_t> extent = AsConstant(inferred[i][axis]);
+      if (!dim || !extent) continue;
+      lines.push_back(
+          fmt::format("dimension {} can only be {}: the model's nodes agree at no other extent",
+                      dim->name, *extent));
+    }
+  }
+  return lines;
+}
+
 // Runs the passes on a graph and cuts it into subgraphs; notes what they did.
 StatusOr<FusedGraph> Optimize(Graph graph, const CompileOptions& options,
                               std::set<std::string>& told, SizeNotes& notes) {
   std::vector<std::string> output_names = OutputNames(graph);
   std::vector<std::vector<Expr>> declared = DeclaredShapes(graph);
+  std::vector<std::vector<Expr>> given = InputShapes(graph);
   if (options.notes) notes.before = DescribeImported(graph);
   int64_t nodes = CountNodes(graph);
   auto note_pass = [&](const GraphPass& pass, const Graph& after) {
@@ -67,6 +91,7 @@ StatusOr<FusedGraph> Optimize(Graph graph, const CompileOptions& options,
   TCC_RETURN_IF_ERROR(RunGraphPasses(graph, options.target.kind, options.stop, note_pass));
   WarnOfOddities(ContradictedShapes(graph, output_names, declared), told, options);
   WarnOfOddities(FractionalResizes(graph), told, options);
+  WarnOfOddities(SettledDims(given, InputShapes(graph)), told, options);
   TCC_RETURN_IF_ERROR(CheckWeightMemory(graph));
   // The artefact may be for a larger machine.
   Status can_run = CheckMemoryNeed(graph, options.target);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "api/tcc.h"
@@ -35,6 +36,21 @@ TEST_CASE("what is odd about a model reaches the logger as warnings", "[api]") {
   REQUIRE(warnings.size() == 2);
   CHECK_THAT(warnings[0], Contains("nothing reads input 'unused'; its shape becomes 1x3"));
   CHECK(warnings[1] == "output 'y' is declared as 3x2; its node gives 2x3");
+}
+
+TEST_CASE("a free dimension that can only have one extent reaches the logger as a warning",
+          "[api]") {
+  Wire graph = Wire().Bytes(2, "settled");
+  graph.Sub(1, NodeOf({.op = "Add", .inputs = {"a", "b"}, .outputs = {"y"}}));
+  graph.Sub(11, InputOf("a", kOnnxFloat, {"N", "M"}));
+  graph.Sub(11, InputOf("b", kOnnxFloat, {"N", "3"}));
+  graph.Sub(12, InputOf("y", kOnnxFloat, {"N", "3"}));
+  std::vector<std::string> warnings = WarningsOf(graph);
+  auto settled = std::ranges::count_if(warnings, [](const std::string& line) {
+    return line.starts_with("dimension M can only be 3");
+  });
+  CHECK(settled == 1);
+  CHECK(warnings.size() == 2);  // and that N and M stay free
 }
 
 TEST_CASE("a resize that other runtimes place otherwise reaches the logger as a warning", "[api]") {
