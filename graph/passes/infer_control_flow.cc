@@ -9,6 +9,7 @@
 #include "graph/passes/edit.h"
 #include "graph/passes/evaluate.h"
 #include "graph/passes/node_writer.h"
+#include "ir/expr/evaluate.h"
 #include "ir/expr/visitor.h"
 #include "ir/graph/constants.h"
 #include "support/check.h"
@@ -86,39 +87,23 @@ class ControlFlow {
   StatusOr<InferredControlFlow> InferIf() {
     FoldValue(graph_, node_.inputs[0], budget_);
     if (std::optional<bool> condition = KnownBool(graph_, node_.inputs[0])) {
-      std::vector<ValueId> captured(node_.inputs.begin() + 1, node_.inputs.end());
-      Graph taken = std::move(node_.bodies[*condition ? 0 : 1]);
-      return ReplacedBy(InlineBody(graph_, std::move(taken), captured, node_.outputs));
+      return TakeBranch(*condition);
     }
     if (!HasOneElement(graph_.value(node_.inputs[0])))
       return Error("the condition is not one element");
-    SinkConstants(graph_, node_);
-    for (Graph& body : node_.bodies) {
-      SetCapturedShapes(body);
-      Status inferred = InferBody(body);
-      if (absl::IsInvalidArgument(inferred)) {
-        return WithBinds(
-            InvalidInput("{}; the condition is known only when running, so both branches must fit: "
-                         "binding what it depends on chooses one",
-                         Message(inferred)),
-            {node_.inputs[0]});
-      }
-      if (!inferred.ok()) return inferred;
-    }
-    const Graph& then_body = node_.bodies[0];
-    for (size_t i = 0; i < node_.outputs.size(); ++i) {
-      const Value& value = then_body.value(then_body.outputs[i]);
-      const Value& other = node_.bodies[1].value(node_.bodies[1].outputs[i]);
-      if (!SameShape(value.shape, other.shape)) {
-        return NodeLowering(graph_, node_)
-            .NotConstant(0, fmt::format("one branch gives '{}' of shape {}, the other '{}' of "
-                                        "shape {}, and the condition",
-                                        value.name, ShapeText(value.shape), other.name,
-                                        ShapeText(other.shape)));
-      }
-      SetResult(i, value.shape);
-    }
-    return InferredControlFlow();
+    const std::vector<Expr> sizes = graph_.value(node_.inputs[0]).elements;
+    Node given = sizes.empty() ? Node() : node_;
+    StatusOr<InferredControlFlow> both = InferBranches();
+    std::optional<int64_t> usual = sizes.empty() ? std::nullopt : AtUsual(sizes[0]);
+    if (both.ok() || !usual) return both;
+    // Sizes decide, and the branches do not fit each other: the one of the usual sizes is taken.
+    node_ = std::move(given);
+    InferredControlFlow taken = TakeBranch(*usual != 0);
+    taken.agreements.push_back(
+        {sizes[0], Expr(*usual),
+         fmt::format("node '{}' (If): the condition and its value at the usual sizes",
+                     node_.name)});
+    return taken;
   }
 
   StatusOr<InferredControlFlow> InferLoop() {
@@ -149,6 +134,43 @@ class ControlFlow {
   }
 
  private:
+  InferredControlFlow TakeBranch(bool condition) {
+    std::vector<ValueId> captured(node_.inputs.begin() + 1, node_.inputs.end());
+    Graph taken = std::move(node_.bodies[condition ? 0 : 1]);
+    return ReplacedBy(InlineBody(graph_, std::move(taken), captured, node_.outputs));
+  }
+
+  // Infers both branches, whose results must have the same shapes.
+  StatusOr<InferredControlFlow> InferBranches() {
+    SinkConstants(graph_, node_);
+    for (Graph& body : node_.bodies) {
+      SetCapturedShapes(body);
+      Status inferred = InferBody(body);
+      if (absl::IsInvalidArgument(inferred)) {
+        return WithBinds(
+            InvalidInput("{}; the condition is known only when running, so both branches must fit: "
+                         "binding what it depends on chooses one",
+                         Message(inferred)),
+            {node_.inputs[0]});
+      }
+      if (!inferred.ok()) return inferred;
+    }
+    const Graph& then_body = node_.bodies[0];
+    for (size_t i = 0; i < node_.outputs.size(); ++i) {
+      const Value& value = then_body.value(then_body.outputs[i]);
+      const Value& other = node_.bodies[1].value(node_.bodies[1].outputs[i]);
+      if (!SameShape(value.shape, other.shape)) {
+        return NodeLowering(graph_, node_)
+            .NotConstant(0, fmt::format("one branch gives '{}' of shape {}, the other '{}' of "
+                                        "shape {}, and the condition",
+                                        value.name, ShapeText(value.shape), other.name,
+                                        ShapeText(other.shape)));
+      }
+      SetResult(i, value.shape);
+    }
+    return InferredControlFlow();
+  }
+
   template <typename... Args>
   Status Error(fmt::format_string<Args...> format, Args&&... args) const {
     return InvalidInput("node '{}' ({}): {}", node_.name, ToString(node_.op),

@@ -11,7 +11,8 @@ namespace tcc {
 // Infers the shapes of the bodies and results of an If or Loop from known operand shapes.
 //
 // Uses a known condition or trip count at once, because shapes may depend on it: an If with a
-// constant condition becomes its branch, a Loop that runs once becomes its body, and one that does
+// constant condition becomes its branch, one with a condition over Shape variables and branches that
+// do not fit each other the branch of the usual sizes (an agreement), a Loop that runs once becomes its body, and one that does
 // not run becomes its initial values. Moves captured constants into the bodies and turns a carried
 // value that never changes into a captured one. Slices are scanned along dimension 0 afterwards,
 // with Transposes around the Loop.
@@ -27,7 +28,7 @@ namespace tcc {
 struct InferredControlFlow {
   bool stays = true;                  // whether the node stays; its shapes are known then
   std::vector<Node> pending;          // nodes behind it, or in its place, to be inferred next
-  std::vector<Agreement> agreements;  // what the Loop itself takes for granted of free extents
+  std::vector<Agreement> agreements;  // what the node itself takes for granted of free extents
 };
 StatusOr<InferredControlFlow> InferControlFlow(Graph& graph, Node& node, InferenceBudget& budget);
 

@@ -225,7 +225,7 @@ class Branches(ForeignModels):
                 text = "x".join(map(str, shape))
                 self.agrees_with_onnxruntime(model, {"x": x}, "--shape", f"x={text}")
 
-    def test_a_known_condition_over_a_branch_with_another_rank_of_result(self):
+    def squeezing(self):
         """As torch writes squeeze: an If on the extent of a dimension."""
         squeezed = helper.make_graph([helper.make_node("Squeeze", ["x", "axis"], ["a"])], "then",
                                      [], [value("a", None)])
@@ -238,12 +238,23 @@ class Branches(ForeignModels):
                  helper.make_node("Relu", ["h"], ["y"])]
         initializers = [constant("axis", np.array([1])), constant("place", np.int64(1)),
                         constant("one", np.int64(1))]
-        model = self.write(nodes, [value("x", ["a", "b", "c"])], [value("y", None)], initializers)
+        return self.write(nodes, [value("x", ["a", "b", "c"])], [value("y", None)], initializers)
+
+    def test_a_known_condition_over_a_branch_with_another_rank_of_result(self):
+        model = self.squeezing()
         for shape in [(4, 1, 3), (4, 2, 3)]:
             x = np.random.default_rng(2).standard_normal(shape, np.float32)
             text = "x".join(map(str, shape))
             self.agrees_with_onnxruntime(model, {"x": x}, "--shape", f"x={text}")
 
+    def test_of_branches_with_other_ranks_the_one_of_usual_extents_is_taken(self):
+        model = self.squeezing()
+        x = np.random.default_rng(2).standard_normal((4, 2, 3), np.float32)
+        self.agrees_with_onnxruntime(model, {"x": x})
+        np.save(self.folder / "one.npy", x[:, :1])
+        self.call("run", self.compile(model), "--input", f"x={self.folder}/one.npy", expect=4)
+        self.assertIn("the condition and its value at the usual sizes are", self.error)
+        self.agrees_with_onnxruntime(model, {"x": x[:, :1]}, "--dim", "b=1")
 
     def test_a_branch_in_a_function_that_is_called_with_one_value_twice(self):
         branches = {f"{name}_branch": helper.make_graph(
