@@ -1,6 +1,7 @@
 #include "graph/passes/elements.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 
 #include "graph/ops/node_lowering.h"
@@ -152,6 +153,7 @@ class ElementRules {
     if (Keeps(op)) return Kept();
     if (op == OpKind::kGather) return Picked();
     if (op == OpKind::kSlice) return Sliced();
+    if (op == OpKind::kTranspose) return Transposed();
     if (op == OpKind::kExpand) return Repeated();
     if (op == OpKind::kNeg) return Negated();
     if (op == OpKind::kNot) return Inverted();
@@ -278,29 +280,64 @@ class ElementRules {
     return result;
   }
 
-  Elements Sliced() const {
-    std::optional<std::vector<int64_t>> start = Numbers(1);
-    std::optional<std::vector<int64_t>> end = Numbers(2);
-    std::optional<std::vector<int64_t>> step = std::vector<int64_t>{1};
-    if (node_.inputs.size() > 4 && node_.inputs[4] != kNoValue) step = Numbers(4);
-    if (!start || !end || !step || ShapeOf(0).size() != 1 || start->size() != 1 ||
-        end->size() != 1 || step->size() != 1 || (*step)[0] == 0) {
-      return std::nullopt;
-    }
-    bool forward = (*step)[0] > 0;
-    auto count = static_cast<int64_t>(Operand(0).size());
-    auto clamped = [&](int64_t position) {
-      if (position < 0) position += count;
-      return forward ? std::clamp<int64_t>(position, 0, count)
-                     : std::clamp<int64_t>(position, -1, count - 1);
-    };
+  // Returns the elements at `base` plus the strides times a place of the result, in its order.
+  Elements Strided(int64_t base, const std::vector<int64_t>& strides) const {
+    const std::vector<Expr>& dims = graph_.value(node_.outputs[0]).shape;
     std::vector<Expr> result;
-    int64_t last = clamped((*end)[0]);
-    for (int64_t i = clamped((*start)[0]); forward ? i < last : i > last; i += (*step)[0]) {
-      result.push_back(Operand(0)[i]);
-      if (result.size() > count_) return std::nullopt;
+    for (size_t i = 0; i < count_; ++i) {
+      auto rest = static_cast<int64_t>(i);
+      int64_t from = base;
+      for (size_t d = dims.size(); d > 0; --d) {
+        int64_t extent = *AsConstant(dims[d - 1]);
+        from += rest % extent * strides[d - 1];
+        rest /= extent;
+      }
+      result.push_back(Operand(0)[from]);
     }
     return result;
+  }
+
+  std::vector<int64_t> StridesOf(const std::vector<int64_t>& shape) const {
+    std::vector<int64_t> strides(shape.size(), 1);
+    for (size_t d = shape.size(); d > 1; --d) strides[d - 2] = strides[d - 1] * shape[d - 1];
+    return strides;
+  }
+
+  Elements Sliced() const {
+    auto listed = [&](size_t input, std::vector<int64_t> otherwise) {
+      bool is_given = input < node_.inputs.size() && node_.inputs[input] != kNoValue;
+      return is_given ? Numbers(input) : std::optional(std::move(otherwise));
+    };
+    std::vector<int64_t> shape = *AsNumbers(ShapeOf(0));
+    std::optional<std::vector<int64_t>> start = Numbers(1);
+    if (!start) return std::nullopt;
+    std::vector<int64_t> all(start->size());
+    std::iota(all.begin(), all.end(), 0);
+    std::optional<std::vector<int64_t>> axes = listed(3, all);
+    std::optional<std::vector<int64_t>> steps = listed(4, std::vector<int64_t>(start->size(), 1));
+    if (!axes || !steps) return std::nullopt;
+    std::vector<int64_t> strides = StridesOf(shape);
+    int64_t base = 0;
+    for (size_t i = 0; i < start->size(); ++i) {
+      int64_t axis = (*axes)[i] < 0 ? (*axes)[i] + static_cast<int64_t>(shape.size()) : (*axes)[i];
+      int64_t extent = shape[axis];
+      int64_t begin = (*start)[i] < 0 ? (*start)[i] + extent : (*start)[i];
+      begin = std::clamp<int64_t>(begin, 0, extent - ((*steps)[i] < 0 ? 1 : 0));
+      base += begin * strides[axis];
+      strides[axis] *= (*steps)[i];
+    }
+    return Strided(base, strides);
+  }
+
+  Elements Transposed() const {
+    std::vector<int64_t> strides = StridesOf(*AsNumbers(ShapeOf(0)));
+    std::vector<int64_t> perm = node_.Ints("perm");
+    for (size_t d = perm.size(); d < strides.size(); ++d) {
+      perm.push_back(static_cast<int64_t>(strides.size() - 1 - d));
+    }
+    std::vector<int64_t> moved;
+    for (int64_t axis : perm) moved.push_back(strides[axis]);
+    return Strided(0, moved);
   }
 
   Elements Repeated() const {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <span>
+#include <unordered_map>
 
 #include "graph/ops/resample.h"
 #include "graph/passes/elements.h"
@@ -21,12 +23,36 @@ struct Real {
 
   bool IsWhole() const { return down == 1; }
   Expr Floor() const { return QuotientOf(whole, Expr(down)); }
+  // Returns whether floats round down to it, which below 0 exact factors alone do.
+  bool FloorIsKnown() const { return is_exact || AlwaysHolds(whole >= Expr(0)); }
 };
 
 using Reals = std::optional<std::vector<Real>>;
 
-// The longest chain of nodes from a dimension to a size.
-constexpr int kMaxSteps = 16;
+// Arithmetic that is exact on whole numbers.
+struct WholeRow {
+  OpKind op;
+  Expr (*apply)(const Expr& a, const Expr& b);
+};
+
+constexpr WholeRow kWhole[] = {
+    {OpKind::kAdd, SumOf},
+    {OpKind::kSub, DifferenceOf},
+    {OpKind::kMax, LargerOf},
+    {OpKind::kMin, SmallerOf},
+};
+
+// Whole numbers below this are exact in f32.
+constexpr double kMaxWhole = 1 << 24;
+
+// The nodes that are searched, for sizes are computed near their readers, and those between
+// dimensions and sizes that are looked at, each as often as it is read.
+constexpr size_t kMaxNodesBack = 4096;
+constexpr int kMaxVisits = 256;
+
+bool IsComputedIn(DType type) {
+  return type == kFloat32 || type == kFloat64;
+}
 
 Reals WholeReals(const std::vector<Expr>& elements) {
   if (elements.empty()) return std::nullopt;
@@ -35,44 +61,74 @@ Reals WholeReals(const std::vector<Expr>& elements) {
   return reals;
 }
 
+Reals WholeNumbers(const Tensor& constant) {
+  int64_t count = ElementCount(constant.shape).value_or(kMaxKnownElements + 1);
+  std::vector<Real> reals;
+  for (int64_t i = 0; i < count && count <= kMaxKnownElements; ++i) {
+    double number = ElementAsDouble(constant, i);
+    if (number != std::floor(number) || std::fabs(number) > kMaxWhole) return std::nullopt;
+    reals.push_back({Expr(static_cast<int64_t>(number))});
+  }
+  return reals.empty() ? std::nullopt : Reals(std::move(reals));
+}
+
+// Combines two lists of whole numbers of one length, or one with a single number.
+Reals CombinedWhole(const Reals& a, const Reals& b, Expr (*apply)(const Expr&, const Expr&)) {
+  auto is_whole = [](const Real& real) { return real.IsWhole(); };
+  bool known = a && b && std::ranges::all_of(*a, is_whole) && std::ranges::all_of(*b, is_whole);
+  if (!known || (a->size() != b->size() && a->size() != 1 && b->size() != 1)) return std::nullopt;
+  std::vector<Real> reals;
+  for (size_t i = 0; i < std::max(a->size(), b->size()); ++i) {
+    reals.push_back(
+        {apply((*a)[a->size() == 1 ? 0 : i].whole, (*b)[b->size() == 1 ? 0 : i].whole)});
+  }
+  return reals;
+}
+
 class RealElements {
  public:
-  explicit RealElements(const Graph& graph) : graph_(graph) {}
+  explicit RealElements(const Graph& graph) : graph_(graph) {
+    size_t count = std::min(graph.nodes.size(), kMaxNodesBack);
+    for (const Node& node : std::span(graph.nodes).last(count)) {
+      for (ValueId output : node.outputs) producers_[output] = &node;
+    }
+  }
 
-  Reals Of(ValueId id, int steps) const {
-    const Node* node = steps > 0 ? Producer(id) : nullptr;
-    if (!node) return std::nullopt;
-    if (node->op == OpKind::kCast) return Cast(*node, steps);
-    if (node->op == OpKind::kConcat) return Joined(*node, steps);
-    if (node->op == OpKind::kMul || node->op == OpKind::kDiv) return Scaled(*node, steps);
-    if (node->op == OpKind::kFloor || node->op == OpKind::kCeil) return Rounded(*node, steps);
+  Reals Of(ValueId id) {
+    if (const Tensor* constant = graph_.ConstantOf(id)) return WholeNumbers(*constant);
+    auto producer = producers_.find(id);
+    if (producer == producers_.end() || visits_left_-- <= 0) return std::nullopt;
+    const Node* node = producer->second;
+    if (node->op == OpKind::kCast) return Cast(*node);
+    if (node->op == OpKind::kConcat) return Joined(*node);
+    if (node->op == OpKind::kMul || node->op == OpKind::kDiv) return Scaled(*node);
+    if (node->op == OpKind::kFloor || node->op == OpKind::kCeil) return Rounded(*node);
+    if (node->op == OpKind::kClip) return Clipped(*node);
+    for (const WholeRow& row : kWhole) {
+      if (row.op == node->op) return Combined(*node, row.apply);
+    }
     constexpr OpKind kKeep[] = {OpKind::kIdentity, OpKind::kReshape, OpKind::kSqueeze,
                                 OpKind::kUnsqueeze};
     bool keeps = std::ranges::find(kKeep, node->op) != std::end(kKeep);
-    return keeps ? Of(node->inputs[0], steps - 1) : std::nullopt;
+    return keeps ? Of(node->inputs[0]) : std::nullopt;
   }
 
  private:
-  const Node* Producer(ValueId id) const {
-    for (auto node = graph_.nodes.rbegin(); node != graph_.nodes.rend(); ++node) {
-      if (std::ranges::find(node->outputs, id) != node->outputs.end()) return &*node;
-    }
-    return nullptr;
-  }
   DType TypeOf(ValueId id) const { return graph_.value(id).dtype; }
 
-  Reals Cast(const Node& node, int steps) const {
+  Reals Cast(const Node& node) {
     ValueId from = node.inputs[0];
+    if (!IsComputedIn(TypeOf(node.outputs[0]))) return std::nullopt;
     if (TypeOf(from).is_integer()) return WholeReals(graph_.value(from).elements);
     bool keeps = TypeOf(from) == TypeOf(node.outputs[0]);
-    return keeps ? Of(from, steps - 1) : std::nullopt;
+    return keeps ? Of(from) : std::nullopt;
   }
 
-  Reals Joined(const Node& node, int steps) const {
+  Reals Joined(const Node& node) {
     if (graph_.value(node.outputs[0]).shape.size() != 1) return std::nullopt;
     std::vector<Real> all;
     for (ValueId part : node.inputs) {
-      Reals reals = Of(part, steps - 1);
+      Reals reals = Of(part);
       if (!reals || all.size() + reals->size() > kMaxKnownElements) return std::nullopt;
       all.insert(all.end(), reals->begin(), reals->end());
     }
@@ -80,14 +136,14 @@ class RealElements {
   }
 
   // Whole numbers times, or over, a constant of one element.
-  Reals Scaled(const Node& node, int steps) const {
+  Reals Scaled(const Node& node) {
     bool divides = node.op == OpKind::kDiv;
     bool second = graph_.ConstantOf(node.inputs[1]) != nullptr;
     const Tensor* factor = graph_.ConstantOf(node.inputs[second ? 1 : 0]);
     if (!factor || ElementCount(factor->shape).value_or(0) != 1 || (divides && !second)) {
       return std::nullopt;
     }
-    Reals reals = Of(node.inputs[second ? 0 : 1], steps - 1);
+    Reals reals = Of(node.inputs[second ? 0 : 1]);
     std::optional<Real> scale = ScaleOf(ElementAsDouble(*factor, 0), divides, factor->dtype);
     if (!reals || !scale) return std::nullopt;
     for (Real& real : *reals) {
@@ -110,26 +166,42 @@ class RealElements {
     return Real{Expr(ratio->up), ratio->down, is_exact};
   }
 
-  Reals Rounded(const Node& node, int steps) const {
-    Reals reals = Of(node.inputs[0], steps - 1);
+  Reals Combined(const Node& node, Expr (*apply)(const Expr&, const Expr&)) {
+    if (node.inputs.size() != 2) return std::nullopt;
+    return CombinedWhole(Of(node.inputs[0]), Of(node.inputs[1]), apply);
+  }
+
+  Reals Clipped(const Node& node) {
+    Reals reals = Of(node.inputs[0]);
+    for (size_t bound : {size_t{1}, size_t{2}}) {
+      bool is_given = bound < node.inputs.size() && node.inputs[bound] != kNoValue;
+      if (!is_given) continue;
+      reals = CombinedWhole(reals, Of(node.inputs[bound]), bound == 1 ? LargerOf : SmallerOf);
+    }
+    return reals;
+  }
+
+  Reals Rounded(const Node& node) {
+    Reals reals = Of(node.inputs[0]);
     if (!reals) return std::nullopt;
     bool up = node.op == OpKind::kCeil;
     for (Real& real : *reals) {
-      if (up && !real.is_exact) return std::nullopt;
+      if ((up && !real.is_exact) || !real.FloorIsKnown()) return std::nullopt;
       real = {up ? CeilQuotientOf(real.whole, Expr(real.down)) : real.Floor()};
     }
     return reals;
   }
 
   const Graph& graph_;
+  std::unordered_map<ValueId, const Node*> producers_;
+  int visits_left_ = kMaxVisits;
 };
 
 }  // namespace
 
 std::vector<Expr> WholeSizes(const Graph& graph, ValueId reals) {
-  DType type = graph.value(reals).dtype;
-  if (type != kFloat32 && type != kFloat64) return {};
-  Reals known = RealElements(graph).Of(reals, kMaxSteps);
+  if (!IsComputedIn(graph.value(reals).dtype)) return {};
+  Reals known = RealElements(graph).Of(reals);
   if (!known) return {};
   std::vector<Expr> sizes;
   for (const Real& real : *known) {

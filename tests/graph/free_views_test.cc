@@ -359,6 +359,26 @@ TEST_CASE("sizes computed in floats are those of numbers", "[graph][ops][free]")
   CHECK(CheckInference(items("0.25", "Mul(f, c)", "Ceil(m)"), 20, random) == 20);
 }
 
+TEST_CASE("pads that exporters compute in floats are those of numbers", "[graph][ops][free]") {
+  // max(0, (ceil(d / 2) - 1) * 2 + 5 - d), halved; then the pairs of pads in ONNX's order.
+  std::string pads =
+      "d = Size(y0) : i64[] f = Cast(d) {to: \"f32\"} : f32[] "
+      "two_f = Constant() {value: f32[](2)} : f32[] one_f = Constant() {value: f32[](1)} : f32[] "
+      "five = Constant() {value: f32[](5)} : f32[] none = Constant() {value: f32[](0)} : f32[] "
+      "h = Div(f, two_f) : f32[] c = Ceil(h) : f32[] l = Sub(c, one_f) : f32[] "
+      "m = Mul(l, two_f) : f32[] e = Add(m, five) : f32[] p = Sub(e, f) : f32[] "
+      "q = Clip(p, none) : f32[] r = Div(q, two_f) : f32[] i = Cast(r) {to: \"i64\"} : i64[] "
+      "b = Cast(i) {to: \"f32\"} : f32[] a = Sub(q, b) : f32[] bv = Unsqueeze(b, zero) : f32[1] "
+      "av = Unsqueeze(a, zero) : f32[1] ends = Concat(bv, av, av, bv) {axis: 0} : f32[4] "
+      "whole = Cast(ends) {to: \"i64\"} : i64[4] rows2 = Reshape(whole, pairs) : i64[2, 2] "
+      "turned = Slice(rows2, last, far, zero, last) : i64[2, 2] t = Transpose(turned) {perm: [1, "
+      "0]} : i64[2, 2] flat = Reshape(t, rest) : i64[4] ";
+  Random random(17);
+  CHECK(CheckInference(Inferred() + "sizes far: i64[1] = [-100] " + pads +
+                           "y = ConstantOfShape(flat) : f32[1]",
+                       40, random) == 40);
+}
+
 TEST_CASE("sizes that floats round at will are no formulas", "[graph][ops][free]") {
   auto error = [](const char* factor, const char* rounded) {
     Graph graph = FreeGraph(
