@@ -13,6 +13,7 @@
 #include "ir/expr/substitute.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
+#include "ir/simplify/size_arithmetic.h"
 
 namespace tcc {
 namespace {
@@ -101,9 +102,8 @@ class MergeFinder {
       const Axis* outer = FindAxis(*axes, indices[d]);
       const Axis* inner = FindAxis(*axes, indices[d + 1]);
       if (!outer || !inner || outer == inner) continue;
-      bool whole = AsConstant(outer->extent) && AsConstant(inner->extent) &&
-                   AsConstant(outer->extent) == AsConstant(buffer.shape[d]) &&
-                   AsConstant(inner->extent) == AsConstant(buffer.shape[d + 1]);
+      bool whole = EqualUpToAlgebra(outer->extent, buffer.shape[d]) &&
+                   EqualUpToAlgebra(inner->extent, buffer.shape[d + 1]);
       return whole ? Join(s, {outer->var, inner->var}) : Fail();
     }
     Fail();
@@ -143,7 +143,7 @@ class Merger {
     auto merged = merge_.dims.find(&*buffer.var);
     if (merged == merge_.dims.end()) return;
     auto at = buffer.shape.begin() + static_cast<std::ptrdiff_t>(merged->second);
-    *at = Expr(AsConstant(*at).value() * AsConstant(*(at + 1)).value());
+    *at = ProductOf(*at, *(at + 1));
     buffer.shape.erase(at + 1);
   }
 
@@ -151,8 +151,7 @@ class Merger {
     auto outer = std::ranges::find(axes, pair.outer, &Axis::var);
     auto inner = std::ranges::find(axes, pair.inner, &Axis::var);
     if (outer == axes.end() || inner == axes.end()) return false;
-    int64_t extent = AsConstant(outer->extent).value() * AsConstant(inner->extent).value();
-    *outer = {merged, Expr(extent)};
+    *outer = {merged, ProductOf(outer->extent, inner->extent)};
     axes.erase(inner);
     return true;
   }
@@ -200,7 +199,7 @@ class Merger {
 
 // Whether the stage is a sum of products of which one factor, the weights, has neither axis.
 bool SharesFactor(const ComputeExpr& stage, const Var& a, const Var& b) {
-  if (!stage.combiner || stage.values.size() != 1 || !HasKnownExtents(stage)) return false;
+  if (!stage.combiner || stage.values.size() != 1 || !IsNeverEmpty(stage)) return false;
   if (stage.combiner.get() != SumCombiner(stage.outputs[0].dtype()).get()) return false;
   auto factors = FactorsOf(stage.values[0]);
   if (!factors) return false;
@@ -229,8 +228,7 @@ std::optional<TensorProgram> MergeOnce(const TensorProgram& program) {
     if (!stage) continue;
     for (const Axis& outer : stage->axes) {
       for (const Axis& inner : stage->axes) {
-        bool wanted = outer.var != inner.var && AsConstant(outer.extent).value_or(0) > 1 &&
-                      AsConstant(inner.extent).value_or(0) > 1 &&
+        bool wanted = outer.var != inner.var && UsualExtent(outer) > 1 && UsualExtent(inner) > 1 &&
                       SharesFactor(*stage, outer.var, inner.var);
         if (!wanted) continue;
         std::optional<Merge> merge = MergeFinder(program).Find(s, {outer.var, inner.var});

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/expr/evaluate.h"
 #include "ir/expr/visitor.h"
+#include "ir/simplify/interval.h"
 
 namespace tcc {
 
@@ -52,6 +54,16 @@ ComputeExpr StageOver(const Buffer& buffer, const std::vector<const char*>& name
 
 ComputeExpr StageOver(const Buffer& buffer) {
   return StageWithAxes(buffer, [](size_t d) { return "i" + std::to_string(d); });
+}
+
+bool IsNeverEmpty(const ComputeExpr& stage) {
+  auto has_point = [](const Axis& axis) { return BoundsOf(axis.extent, {}).low >= 1; };
+  return std::ranges::all_of(stage.axes, has_point) &&
+         std::ranges::all_of(stage.reduce_axes, has_point);
+}
+
+int64_t UsualExtent(const Axis& axis) {
+  return AtUsual(axis.extent).value_or(0);
 }
 
 bool IsMadeOfConstants(const TensorProgram& program, const Var& var) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -23,6 +24,13 @@ Buffer AddIntermediate(TensorProgram& program, const std::string& hint, DType dt
 ComputeExpr StageOver(const Buffer& buffer, const std::vector<const char*>& names);
 // Returns the same over axes i0, i1, ..
 ComputeExpr StageOver(const Buffer& buffer);
+
+// Returns whether every axis, those of the reduction too, has a point for all values of the Shape
+// variables.
+bool IsNeverEmpty(const ComputeExpr& stage);
+
+// Returns the axis's extent at the usual sizes, 0 where it has none. For costs.
+int64_t UsualExtent(const Axis& axis);
 
 // Returns whether the buffer is a constant, or stages make it of nothing else.
 bool IsMadeOfConstants(const TensorProgram& program, const Var& var);

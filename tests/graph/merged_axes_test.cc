@@ -2,9 +2,11 @@
 
 #include <catch2/catch.hpp>
 
+#include "graph/passes/infer_shapes.h"
 #include "ir/interpret/interpreter.h"
 #include "ir/text/printer.h"
 #include "tests/graph/one_task.h"
+#include "tests/ir/parsed_graph.h"
 
 namespace tcc {
 namespace {
@@ -59,6 +61,23 @@ TEST_CASE("dimensions that a product goes over together become one", "[graph][va
     CHECK(ShapeOf(merged->fn.params.back()) == c.merged);
     CHECK(ResultOf(merged->fn) == ResultOf(task.variants[0].fn));
   }
+}
+
+TEST_CASE("batch and rows that are free become one axis of as many points as their product",
+          "[graph][variants][free]") {
+  Graph graph = ParsedGraph(R"(graph rows {
+    dim B in 1..64 usual 8
+    dim S in 1..64 usual 13
+    input x: f32[B, S, 6]
+    input w: f32[6, 4]
+    y = MatMul(x, w) : f32[]
+    return y })");
+  REQUIRE(InferShapes(graph).ok());
+  Task task = BuildTask(graph, FuseGraph(graph)[0]).value();
+  const Variant* merged = FindVariant(task, "merged_axes");
+  REQUIRE(merged);
+  CHECK(merged->fn.vars == task.variants[0].fn.vars);
+  CHECK(Print(merged->fn.params.back().shape[0]) == "n0 * n1");
 }
 
 }  // namespace tcc
