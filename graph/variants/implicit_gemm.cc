@@ -6,6 +6,7 @@
 #include "ir/expr/substitute.h"
 #include "ir/expr/tensor_expr.h"
 #include "ir/expr/visitor.h"
+#include "ir/simplify/size_arithmetic.h"
 
 namespace tcc {
 namespace {
@@ -59,7 +60,7 @@ std::optional<Convolution> Separate(const ComputeExpr& stage, const Expr& window
 
 std::optional<Convolution> Match(const ComputeExpr& stage) {
   if (!stage.combiner || stage.values.size() != 1 || stage.reduce_axes.empty() ||
-      !HasKnownExtents(stage)) {
+      !IsNeverEmpty(stage)) {
     return std::nullopt;
   }
   const auto* product = stage.values[0].as<Mul>();
@@ -69,13 +70,13 @@ std::optional<Convolution> Match(const ComputeExpr& stage) {
   return conv ? conv : Separate(stage, product->b, product->a);
 }
 
-// A numbering of the points of several axes of known extents, the last one varying fastest.
+// A numbering of the points of several axes, the last one varying fastest.
 class FlatIndex {
  public:
   explicit FlatIndex(std::vector<Axis> axes);
 
   // Returns the number of points.
-  int64_t extent() const { return extent_; }
+  const Expr& extent() const { return extent_; }
   // Returns the number of the point at the axes' own variables.
   Expr NumberOf() const;
   // Adds the position of point `number` on each axis, as a substitution for the axis's variable.
@@ -83,14 +84,14 @@ class FlatIndex {
 
  private:
   std::vector<Axis> axes_;
-  std::vector<int64_t> strides_;
-  int64_t extent_ = 1;
+  std::vector<Expr> strides_;
+  Expr extent_ = 1;
 };
 
 FlatIndex::FlatIndex(std::vector<Axis> axes) : axes_(std::move(axes)), strides_(axes_.size()) {
   for (size_t a = axes_.size(); a-- > 0;) {
     strides_[a] = extent_;
-    extent_ *= AsConstant(axes_[a].extent).value();
+    extent_ = ProductOf(extent_, axes_[a].extent);
   }
 }
 
@@ -98,23 +99,25 @@ Expr FlatIndex::NumberOf() const {
   Expr number;
   for (size_t a = 0; a < axes_.size(); ++a) {
     if (IsConstant(axes_[a].extent, 1)) continue;
-    Expr term = strides_[a] == 1 ? Expr(axes_[a].var) : Expr(axes_[a].var) * Expr(strides_[a]);
+    const Expr& var = axes_[a].var;
+    Expr term = IsConstant(strides_[a], 1) ? var : var * strides_[a];
     number = number ? number + term : term;
   }
   return number ? number : Expr(0);
 }
 
 void FlatIndex::AddPlaces(const Expr& number, Substitution& places) const {
+  bool is_slowest = true;
   for (size_t a = 0; a < axes_.size(); ++a) {
-    int64_t extent = AsConstant(axes_[a].extent).value();
-    if (extent == 1) {
+    if (IsConstant(axes_[a].extent, 1)) {
       places.emplace(axes_[a].var, Expr(0));
       continue;
     }
-    Expr place = strides_[a] == 1 ? number : FloorDivide(number, Expr(strides_[a]));
+    Expr place = IsConstant(strides_[a], 1) ? number : FloorDivide(number, strides_[a]);
     // The slowest axis that varies is not wrapped round.
-    if (strides_[a] * extent != extent_) place = FloorModulo(place, Expr(extent));
+    if (!is_slowest) place = FloorModulo(place, axes_[a].extent);
     places.emplace(axes_[a].var, place);
+    is_slowest = false;
   }
 }
 
@@ -131,7 +134,7 @@ class Builder {
 
   TensorProgram Build() const {
     TensorProgram result = program_;
-    Expr p(p_.extent()), k(k_.extent()), o(o_.extent());
+    const Expr &p = p_.extent(), &k = k_.extent(), &o = o_.extent();
     const std::string& name = stage_.name;
     Buffer columns = AddIntermediate(result, name + "_columns", conv_.window.dtype(), {p, k});
     Buffer matrix = AddIntermediate(result, name + "_matrix", conv_.weight.dtype(), {k, o});
@@ -171,7 +174,7 @@ class Builder {
   ComputeExpr ProductStage(const Buffer& product, const Buffer& columns,
                            const Buffer& matrix) const {
     ComputeExpr stage = StageOver(product, {"p", "o"});
-    Axis k{IterationVar("k"), Expr(k_.extent())};
+    Axis k{IterationVar("k"), k_.extent()};
     stage.reduce_axes = {k};
     stage.combiner = stage_.combiner;
     const Expr& p = stage.axes[0].var;

@@ -10,10 +10,11 @@
 namespace tcc {
 namespace {
 
+// Returns the steps of a stage at the usual sizes.
 double WorkOf(const ComputeExpr& stage) {
   double work = 1;
   for (const std::vector<Axis>* axes : {&stage.axes, &stage.reduce_axes}) {
-    for (const Axis& axis : *axes) work *= static_cast<double>(*AsConstant(axis.extent));
+    for (const Axis& axis : *axes) work *= static_cast<double>(UsualExtent(axis));
   }
   return work;
 }
@@ -81,7 +82,7 @@ bool IsSeparable(const Window& window, const ComputeExpr& stage) {
 
 std::optional<Window> Match(const TensorProgram& program, const ComputeExpr& stage) {
   bool reduces = stage.combiner && stage.values.size() == 1 && stage.reduce_axes.size() > 1;
-  Expr load = reduces && HasKnownExtents(stage) ? OnlyElement(stage, stage.values[0]) : Expr();
+  Expr load = reduces && IsNeverEmpty(stage) ? OnlyElement(stage, stage.values[0]) : Expr();
   const Buffer* input = load ? FindBuffer(program, load.as<Load>()->buffer) : nullptr;
   if (!input) return std::nullopt;
   Window window{load, *input, 0, std::nullopt};
@@ -93,9 +94,7 @@ std::optional<Window> Match(const TensorProgram& program, const ComputeExpr& sta
   for (const Expr& term : ConjunctsOf(stage.predicate)) {
     if (!IsAlong(window, stage, term)) return std::nullopt;
   }
-  bool static_input = std::ranges::all_of(
-      input->shape, [](const Expr& extent) { return AsConstant(extent).has_value(); });
-  return static_input ? std::optional(window) : std::nullopt;
+  return window;
 }
 
 Expr ConjunctionOf(const Window& window, const ComputeExpr& stage, bool along) {
@@ -176,7 +175,7 @@ std::optional<TensorProgram> Separated(const TensorProgram& program, size_t s) {
   while (std::optional<Window> window = Match(result, rest)) {
     ComputeExpr part = PartAlong(result, *window, rest);
     rest = RestOf(*window, rest, part);
-    double taps = static_cast<double>(*AsConstant(part.reduce_axes[0].extent));
+    double taps = static_cast<double>(UsualExtent(part.reduce_axes[0]));
     work += WorkOf(part) * (1 + kPartCost / taps);
     result.intermediates.push_back(part.outputs[0]);
     result.stages[s] = rest;

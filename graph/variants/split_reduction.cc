@@ -17,16 +17,17 @@ constexpr int64_t kMinParts = 4;
 // More threads share a part in other ways.
 constexpr int64_t kMaxParts = 64;
 
+// Returns the number of points at the usual sizes.
 int64_t PointsOf(const std::vector<Axis>& axes) {
   double points = 1;
-  for (const Axis& axis : axes) points *= static_cast<double>(AsConstant(axis.extent).value_or(0));
+  for (const Axis& axis : axes) points *= static_cast<double>(UsualExtent(axis));
   return static_cast<int64_t>(std::min(points, 9e15));
 }
 
 size_t LongestAxis(const std::vector<Axis>& axes) {
   size_t longest = 0;
   for (size_t a = 1; a < axes.size(); ++a) {
-    if (*AsConstant(axes[a].extent) > *AsConstant(axes[longest].extent)) longest = a;
+    if (UsualExtent(axes[a]) > UsualExtent(axes[longest])) longest = a;
   }
   return longest;
 }
@@ -45,11 +46,9 @@ bool HasCellPerPoint(const ComputeExpr& stage) {
 
 bool Fits(const ComputeExpr& stage) {
   if (!stage.combiner || stage.reduce_axes.empty() || !HasCellPerPoint(stage)) return false;
-  int64_t steps = PointsOf(stage.reduce_axes);
-  int64_t results = PointsOf(stage.axes);
-  if (steps == 0 || results == 0 || steps < results) return false;
-  int64_t length = *AsConstant(stage.reduce_axes[LongestAxis(stage.reduce_axes)].extent);
-  return length >= kMinParts * kMinPart;
+  if (!IsNeverEmpty(stage) || PointsOf(stage.reduce_axes) < PointsOf(stage.axes)) return false;
+  const Expr& extent = stage.reduce_axes[LongestAxis(stage.reduce_axes)].extent;
+  return AsConstant(extent).value_or(0) >= kMinParts * kMinPart;
 }
 
 TensorProgram Build(const TensorProgram& program, size_t s) {

@@ -1,11 +1,16 @@
 #include "graph/variants/stage_parts.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 
+#include "ir/analysis/affine.h"
 #include "ir/expr/evaluate.h"
+#include "ir/expr/substitute.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/interval.h"
+#include "ir/simplify/simplify.h"
+#include "ir/simplify/size_arithmetic.h"
 
 namespace tcc {
 
@@ -64,6 +69,63 @@ bool IsNeverEmpty(const ComputeExpr& stage) {
 
 int64_t UsualExtent(const Axis& axis) {
   return AtUsual(axis.extent).value_or(0);
+}
+
+namespace {
+
+bool UsesShape(const Expr& expr) {
+  return Contains(expr, [](const Expr& node) {
+    const auto* var = node.as<VarNode>();
+    return var && var->role == VarRole::kShape;
+  });
+}
+
+// Returns the axes of the stage that the index uses.
+std::vector<Axis> AxesIn(const ComputeExpr& stage, const Expr& index) {
+  std::vector<Axis> used;
+  for (const std::vector<Axis>* axes : {&stage.axes, &stage.reduce_axes}) {
+    for (const Axis& axis : *axes) {
+      if (UsesVar(index, axis.var)) used.push_back(axis);
+    }
+  }
+  return used;
+}
+
+std::optional<IndexRange> RangeOfNumbers(const std::vector<Axis>& axes, const Expr& index) {
+  Bounds bounds;
+  for (const Axis& axis : axes) bounds[axis.var] = {0, *AsConstant(axis.extent) - 1};
+  Interval interval = BoundsOf(index, bounds);
+  if (interval.low == INT64_MIN || interval.high == INT64_MAX) return std::nullopt;
+  return IndexRange{interval.low, Expr(interval.high - interval.low + 1)};
+}
+
+// Returns the range of a sum of axes times numbers, where those of free extents are positive.
+std::optional<IndexRange> RangeOfFormulas(const std::vector<Axis>& axes, const Expr& index) {
+  std::vector<Var> vars;
+  for (const Axis& axis : axes) vars.push_back(axis.var);
+  std::optional<AffineForm> form = ToAffine(index, vars);
+  std::optional<int64_t> low = form ? AsConstant(Simplify(form->rest)) : std::nullopt;
+  if (!low || form->vars.size() != axes.size()) return std::nullopt;
+  IndexRange range{*low, 1};
+  for (size_t a = 0; a < axes.size(); ++a) {
+    std::optional<int64_t> factor = AsConstant(Simplify(form->coefficients[a]));
+    std::optional<int64_t> extent = AsConstant(axes[a].extent);
+    if (!factor || (*factor < 0 && !extent)) return std::nullopt;
+    if (*factor < 0) range.low += *factor * (*extent - 1);
+    Expr steps = ProductOf(std::abs(*factor), DifferenceOf(axes[a].extent, 1));
+    range.extent = SumOf(range.extent, steps);
+  }
+  return range;
+}
+
+}  // namespace
+
+std::optional<IndexRange> RangeOf(const ComputeExpr& stage, const Expr& index) {
+  if (UsesShape(index)) return std::nullopt;
+  std::vector<Axis> axes = AxesIn(stage, index);
+  bool are_numbers = std::ranges::all_of(
+      axes, [](const Axis& axis) { return AsConstant(axis.extent).has_value(); });
+  return are_numbers ? RangeOfNumbers(axes, index) : RangeOfFormulas(axes, index);
 }
 
 bool IsMadeOfConstants(const TensorProgram& program, const Var& var) {

@@ -32,6 +32,16 @@ bool IsNeverEmpty(const ComputeExpr& stage);
 // Returns the axis's extent at the usual sizes, 0 where it has none. For costs.
 int64_t UsualExtent(const Axis& axis);
 
+// The values that an index takes: `extent` of them from `low` on.
+struct IndexRange {
+  int64_t low = 0;
+  Expr extent;
+};
+
+// Returns the range of an index over the axes of a stage; nullopt if it has no bounds, or if its
+// lowest value depends on Shape variables.
+std::optional<IndexRange> RangeOf(const ComputeExpr& stage, const Expr& index);
+
 // Returns whether the buffer is a constant, or stages make it of nothing else.
 bool IsMadeOfConstants(const TensorProgram& program, const Var& var);
 

@@ -8,6 +8,9 @@
 
 // Other ways to compute a program, which variant_rows.cc lists, and the rounding of operands that
 // is applied to each.
+//
+// Extents may be formulas over Shape variables, but for those that a variant says it must know. No
+// variant takes a stage that may have no point. Whether one saves time is told at the usual sizes.
 namespace tcc {
 
 // A task's program and how its variants are to be made.
@@ -39,8 +42,8 @@ struct VariantSource {
 // Operands of 16-bit floats are widened by the transforms.
 //
 // Returns nullopt if no stage is a sum over 3x3 taps and channels of f32 or of bytes at stride 1,
-// without dilation or groups, of an input and a constant parameter, if its extents are not known,
-// or if sums of bytes may need more than 32 bits.
+// without dilation or groups, of an input and a constant parameter of known extents, or if sums of
+// bytes may need more than 32 bits.
 //
 // The transforms of f32 amplify rounding errors, which stay within 16 * sqrt(K) * eps * M, K the
 // number of terms of an output and M the largest sum of their absolute values. An input that is not
@@ -71,7 +74,7 @@ WinogradTile FastestWinogradTile(const TensorProgram& program);
 //
 // The pairs of a padded input are zero outside it, and dimensions merge as in MergedAxesVariant.
 // The result is the same integer. Returns nullopt if no stage is such a sum in i32 of an operand
-// and a constant parameter along an axis that both have as an index, or if extents are not known.
+// and a constant parameter along an axis of known extent that both have as an index.
 std::optional<TensorProgram> IntegerPairsVariant(const TensorProgram& program);
 
 // Returns the program with its product of bytes computed four terms at a time, which one
@@ -98,7 +101,7 @@ std::optional<TensorProgram> IntegerQuadsVariant(const TensorProgram& program);
 //
 // Pairs are padded, and dimensions merge, as in IntegerPairsVariant. The products are exact, and
 // the sums are f32. Returns nullopt if no stage is such a sum of an operand and a constant
-// parameter along an axis that both have as an index, or if extents are not known.
+// parameter along an axis of known extent that both have as an index.
 std::optional<TensorProgram> BFloatPairsVariant(const TensorProgram& program, bool rounds);
 
 // Returns a program of IntegerQuadsVariant or BFloatPairsVariant on whole tiles of 16 rows, 16
@@ -127,8 +130,8 @@ std::optional<TensorProgram> WidenOperands(const TensorProgram& program);
 //
 // A schedule may compute the part of `padded` that a tile reads where the tile is staged, so that
 // `padded` never exists as a whole. Returns nullopt if no stage is a sum of products with a factor
-// that is a buffer element and a predicate that keeps this element inside, or if extents are not
-// known.
+// that is a buffer element and a predicate that keeps this element inside, or if where the window
+// begins is not known.
 //
 // A non-finite weight spoils results whose window reaches outside the input.
 std::optional<TensorProgram> ZeroPaddingVariant(const TensorProgram& program);
@@ -159,7 +162,7 @@ std::optional<TensorProgram> SeparableWindowVariant(const TensorProgram& program
 //
 // A schedule may compute both operands where their tiles are staged, so that they never exist as a
 // whole. Returns nullopt if no stage is a sum of products of a window and another factor, if an
-// axis is in both factors (groups), or if extents are not known.
+// axis is in both factors (groups).
 //
 // Operands that the product widened from a narrower type keep that type.
 //
@@ -172,8 +175,8 @@ std::optional<TensorProgram> ImplicitGemmVariant(const TensorProgram& program);
 //   part[.., p] = combine over r of value(.., p * length + r)
 //   out[..]     = combine over p of part[.., p]
 //
-// Returns nullopt if no stage reduces more elements than it has results over a long enough axis, if
-// outputs of a tuple differ in their axes, or if extents are not known.
+// Returns nullopt if no stage reduces more elements than it has results over a long enough axis of
+// known extent, or if outputs of a tuple differ in their axes.
 std::optional<TensorProgram> SplitReductionVariant(const TensorProgram& program);
 
 // Returns the program with neighbouring dimensions merged where a sum of products iterates over

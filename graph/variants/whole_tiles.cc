@@ -4,7 +4,7 @@
 #include "graph/variants/variants.h"
 #include "ir/expr/combiner.h"
 #include "ir/expr/visitor.h"
-#include "ir/simplify/interval.h"
+#include "ir/simplify/size_arithmetic.h"
 #include "support/amx.h"
 #include "support/integer_division.h"
 
@@ -27,8 +27,9 @@ bool IsIndex(const Load& load, const Var& var) {
   return std::ranges::any_of(load.indices, [&](const Expr& index) { return index.same_as(var); });
 }
 
-// The share of a tile's rows that are results.
-double Share(int64_t extent) {
+// Returns the share of a tile's rows that are results, at the usual sizes.
+double Share(const Axis& axis) {
+  int64_t extent = UsualExtent(axis);
   return static_cast<double>(extent) /
          static_cast<double>(CeilDivision(extent, kAmxTile) * kAmxTile);
 }
@@ -38,14 +39,14 @@ const Axis* RowsOf(const ComputeExpr& stage, const TileProduct& product) {
   const Axis* rows = nullptr;
   for (const Axis& axis : stage.axes) {
     if (Uses(*product.weight, axis.var) || !Uses(*product.data, axis.var)) continue;
-    bool better = !rows || Share(*AsConstant(axis.extent)) >= Share(*AsConstant(rows->extent));
+    bool better = !rows || Share(axis) >= Share(*rows);
     if (better) rows = &axis;
   }
   return rows;
 }
 
 std::optional<TileProduct> MatchStage(const ComputeExpr& stage) {
-  bool sums = stage.combiner && stage.values.size() == 1 && HasKnownExtents(stage) &&
+  bool sums = stage.combiner && stage.values.size() == 1 && IsNeverEmpty(stage) &&
               stage.combiner.get() == SumCombiner(stage.outputs[0].dtype()).get() &&
               IsConstant(stage.predicate, 1) && !stage.axes.empty();
   const auto* dot = sums ? stage.values[0].as<Call>() : nullptr;
@@ -81,7 +82,7 @@ bool IsWorthIt(const ComputeExpr& stage, const TileProduct& product) {
     for (const Axis& axis : *axes) {
       bool grows =
           axis.var == product.row || axis.var == product.column || axis.var == product.word;
-      if (grows) share *= Share(*AsConstant(axis.extent));
+      if (grows) share *= Share(axis);
     }
   }
   return share >= kMinShare;
@@ -94,11 +95,11 @@ double CyclesOfTiles(const ComputeExpr& stage, const TileProduct& product) {
   double tiles = 1, dots = 1;
   for (const Axis& axis : stage.axes) {
     bool is_tiled = axis.var == product.row || axis.var == product.column;
-    tiles *= static_cast<double>(CeilDivision(*AsConstant(axis.extent), is_tiled ? kAmxTile : 1));
+    tiles *= static_cast<double>(CeilDivision(UsualExtent(axis), is_tiled ? kAmxTile : 1));
   }
   for (const Axis& axis : stage.reduce_axes) {
     bool is_tiled = axis.var == product.word;
-    dots *= static_cast<double>(CeilDivision(*AsConstant(axis.extent), is_tiled ? kAmxTile : 1));
+    dots *= static_cast<double>(CeilDivision(UsualExtent(axis), is_tiled ? kAmxTile : 1));
   }
   return tiles * (kTileCycles + dots * kDotCycles);
 }
@@ -106,7 +107,7 @@ double CyclesOfTiles(const ComputeExpr& stage, const TileProduct& product) {
 double CyclesOfVectors(const ComputeExpr& stage) {
   double products = stage.outputs[0].dtype() == kInt32 ? 1 : 2;
   for (const auto* axes : {&stage.axes, &stage.reduce_axes}) {
-    for (const Axis& axis : *axes) products *= static_cast<double>(*AsConstant(axis.extent));
+    for (const Axis& axis : *axes) products *= static_cast<double>(UsualExtent(axis));
   }
   return products / kProductsOfVectors;
 }
@@ -134,31 +135,34 @@ class TileProgram {
       for (Axis& axis : *axes) Grow(axis);
     }
     for (const Load* load : {product_.data, product_.weight}) {
-      if (!GrowOperand(load->buffer, ShapeFor(*load))) return std::nullopt;
+      std::optional<std::vector<Expr>> shape = ShapeFor(*load);
+      if (!shape || !GrowOperand(load->buffer, *shape)) return std::nullopt;
     }
-    GrowResult();
-    return std::move(result_);
+    return GrowResult() ? std::optional(std::move(result_)) : std::nullopt;
   }
 
  private:
   ComputeExpr& Stage() { return std::get<ComputeExpr>(result_.stages[product_.stage]); }
 
-  void Grow(Axis& axis) {
+  void Grow(Axis& axis) const {
     bool grows =
         axis.var == product_.row || axis.var == product_.column || axis.var == product_.word;
-    int64_t extent = *AsConstant(axis.extent);
-    if (grows) extent = CeilDivision(extent, kAmxTile) * kAmxTile;
-    axis.extent = Expr(extent);
-    bounds_[axis.var] = {0, extent - 1};
+    if (grows) axis.extent = ProductOf(CeilQuotientOf(axis.extent, kAmxTile), kAmxTile);
   }
 
-  // The shape that the grown axes read of a buffer, at least its own.
-  std::vector<int64_t> ShapeFor(const Load& load) const {
-    const Buffer& buffer = *FindBuffer(result_, load.buffer);
-    std::vector<int64_t> shape;
+  // Returns the largest value of an index over the grown axes plus 1; nullopt if RangeOf has none.
+  std::optional<Expr> EndOf(const Expr& index) {
+    std::optional<IndexRange> range = RangeOf(Stage(), index);
+    return range ? std::optional(SumOf(range->low, range->extent)) : std::nullopt;
+  }
+
+  // Returns the shape that the grown axes read of a buffer, at least its own.
+  std::optional<std::vector<Expr>> ShapeFor(const Load& load) {
+    std::vector<Expr> shape = FindBuffer(result_, load.buffer)->shape;
     for (size_t d = 0; d < load.indices.size(); ++d) {
-      int64_t own = *AsConstant(buffer.shape[d]);
-      shape.push_back(std::max(own, BoundsOf(load.indices[d], bounds_).high + 1));
+      std::optional<Expr> end = EndOf(load.indices[d]);
+      if (!end) return std::nullopt;
+      if (!AlwaysHolds(*end <= shape[d])) shape[d] = LargerOf(shape[d], *end);
     }
     return shape;
   }
@@ -187,17 +191,17 @@ class TileProgram {
   }
 
   // Makes an operand so large, with zeros beyond what it was.
-  bool GrowOperand(const Var& var, const std::vector<int64_t>& shape) {
+  bool GrowOperand(const Var& var, const std::vector<Expr>& shape) {
     Buffer* buffer = Intermediate(var);
     ComputeExpr* maker = buffer ? MakerOf(var) : nullptr;
     if (!maker) return false;
     Expr inside = True();
     for (size_t d = 0; d < shape.size(); ++d) {
       Axis& axis = maker->axes[d];
-      if (shape[d] > *AsConstant(axis.extent)) {
+      if (!AlwaysHolds(shape[d] <= axis.extent)) {
         inside = BothOf(inside, Expr(axis.var) < axis.extent);
       }
-      axis.extent = Expr(shape[d]);
+      axis.extent = shape[d];
       buffer->shape[d] = axis.extent;
     }
     maker->outputs[0] = *buffer;
@@ -207,16 +211,19 @@ class TileProgram {
   }
 
   // Gives the product a result of its own that is large enough, from which an output is copied.
-  void GrowResult() {
+  // Returns false where EndOf returns nullopt.
+  bool GrowResult() {
     Var result = Stage().outputs[0].var;
     std::vector<Expr> shape;
     for (const Expr& index : Stage().indices[0]) {
-      shape.emplace_back(BoundsOf(index, bounds_).high + 1);
+      std::optional<Expr> end = EndOf(index);
+      if (!end) return false;
+      shape.push_back(*end);
     }
     if (Buffer* buffer = Intermediate(result)) {
       buffer->shape = shape;
       Stage().outputs[0] = *buffer;
-      return;
+      return true;
     }
     Buffer sums = AddIntermediate(result_, Stage().name + "_tiles", result.dtype(), shape);
     ComputeExpr copy = StageOver(Stage().outputs[0]);
@@ -226,11 +233,11 @@ class TileProgram {
     Stage().outputs[0] = sums;
     auto after = result_.stages.begin() + static_cast<std::ptrdiff_t>(product_.stage) + 1;
     result_.stages.insert(after, copy);
+    return true;
   }
 
   TensorProgram result_;
   const TileProduct& product_;
-  Bounds bounds_;  // of the product's axes
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "graph/variants/stage_parts.h"
 #include "graph/variants/variants.h"
 #include "ir/expr/combiner.h"
+#include "ir/expr/evaluate.h"
 #include "ir/expr/visitor.h"
 
 namespace tcc {
@@ -14,7 +15,7 @@ constexpr double kMinReads = 8;
 
 double PointsOf(const std::vector<Axis>& axes) {
   double points = 1;
-  for (const Axis& axis : axes) points *= static_cast<double>(*AsConstant(axis.extent));
+  for (const Axis& axis : axes) points *= static_cast<double>(UsualExtent(axis));
   return points;
 }
 
@@ -26,13 +27,13 @@ const Load* NarrowLoadOf(const Expr& factor) {
   return is_narrow ? load : nullptr;
 }
 
-// Returns whether the stage reads each element of the buffer often enough.
+// Returns whether the stage reads each element of the buffer often enough at the usual sizes.
 bool IsReadOften(const ComputeExpr& stage, const Buffer& buffer) {
   double elements = 1;
   for (const Expr& extent : buffer.shape) {
-    std::optional<int64_t> known = AsConstant(extent);
-    if (!known) return false;
-    elements *= static_cast<double>(*known);
+    std::optional<int64_t> usual = AtUsual(extent);
+    if (!usual) return false;
+    elements *= static_cast<double>(*usual);
   }
   return PointsOf(stage.axes) * PointsOf(stage.reduce_axes) >= kMinReads * elements;
 }
@@ -52,7 +53,7 @@ class Widener {
   // Widens the factors of stage s. Returns the number of stages that were put before it.
   size_t WidenFactors(size_t s) {
     const auto* stage = std::get_if<ComputeExpr>(&result_.stages[s]);
-    bool sums = stage && stage->combiner && stage->values.size() == 1 && HasKnownExtents(*stage) &&
+    bool sums = stage && stage->combiner && stage->values.size() == 1 && IsNeverEmpty(*stage) &&
                 stage->combiner.get() == SumCombiner(kFloat32).get();
     auto factors = sums ? FactorsOf(stage->values[0]) : std::nullopt;
     if (!factors) return 0;

@@ -10,6 +10,7 @@
 #include "ir/expr/substitute.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
+#include "ir/simplify/size_arithmetic.h"
 #include "support/integer_division.h"
 
 namespace tcc {
@@ -171,15 +172,22 @@ std::optional<Expr> RestOfPredicate(const ComputeExpr& stage, const Convolution&
   return rest;
 }
 
-// The number of outputs per filter.
+// Returns the number of outputs per filter at the usual sizes.
 int64_t Outputs(const Convolution& conv) {
-  int64_t outputs = *AsConstant(conv.row.extent) * *AsConstant(conv.column.extent);
-  for (const Axis& axis : conv.others) outputs *= *AsConstant(axis.extent);
+  int64_t outputs = UsualExtent(conv.row) * UsualExtent(conv.column);
+  for (const Axis& axis : conv.others) outputs *= UsualExtent(axis);
   return outputs;
 }
 
+// Returns whether all extents of the weight are numbers.
+bool HasKnownWeight(const Convolution& conv) {
+  auto is_number = [](const Axis& axis) { return AsConstant(axis.extent).has_value(); };
+  return is_number(conv.channel) && is_number(conv.filter) &&
+         std::ranges::all_of(conv.other_taps, is_number);
+}
+
 std::optional<Convolution> MatchStage(const TensorProgram& program, const ComputeExpr& stage) {
-  if (!stage.combiner || !HasKnownExtents(stage)) return std::nullopt;
+  if (!stage.combiner || !IsNeverEmpty(stage)) return std::nullopt;
   DType type = stage.outputs[0].dtype();
   bool in_words = type == kInt32 && stage.values[0].as<Call>();
   bool sums = (type == kFloat32 || in_words) && stage.combiner.get() == SumCombiner(type).get();
@@ -191,7 +199,7 @@ std::optional<Convolution> MatchStage(const TensorProgram& program, const Comput
     conv.weight = Ref<Load>((swapped ? factors->first : factors->second).as<Load>());
     const Buffer* input = FindIn(program, conv.input->buffer);
     if (input && IsMadeOfConstants(program, conv.weight->buffer) && MatchInput(stage, conv) &&
-        MatchWeight(stage, conv) && RestOfPredicate(stage, conv, *input) && Outputs(conv) > 0) {
+        MatchWeight(stage, conv) && RestOfPredicate(stage, conv, *input) && HasKnownWeight(conv)) {
       return conv;
     }
   }
@@ -217,12 +225,12 @@ class Builder {
         type_(stage_.outputs[0].dtype()),
         tile_(transforms.tile()),
         window_(transforms.window()),
-        rows_(CeilDivision(*AsConstant(conv.row.extent), tile_)),
-        columns_(CeilDivision(*AsConstant(conv.column.extent), tile_)) {}
+        rows_(CeilQuotientOf(conv.row.extent, tile_)),
+        columns_(CeilQuotientOf(conv.column.extent, tile_)) {}
 
   TensorProgram Build() {
     TensorProgram result = program_;
-    const Expr tiles(rows_ * columns_), &filters = conv_.filter.extent;
+    const Expr tiles = ProductOf(rows_, columns_), &filters = conv_.filter.extent;
     const Expr& channels = conv_.channel.extent;
     std::vector<Expr> taps, outer, inputs;
     for (const Axis& axis : conv_.other_taps) taps.push_back(axis.extent);
@@ -335,8 +343,8 @@ class Builder {
   // of a stage of the input.
   Expr InputAt(const std::vector<Axis>& axes, const Expr& i, const Expr& j) const {
     const Expr& p = axes[axes.size() - 2].var;
-    Substitution place = {{conv_.row.var, FloorDivide(p, Expr(columns_)) * Expr(tile_)},
-                          {conv_.column.var, FloorModulo(p, Expr(columns_)) * Expr(tile_)},
+    Substitution place = {{conv_.row.var, FloorDivide(p, columns_) * Expr(tile_)},
+                          {conv_.column.var, FloorModulo(p, columns_) * Expr(tile_)},
                           {conv_.row_tap.var, i},
                           {conv_.column_tap.var, j}};
     std::vector<Expr> indices(Input().rank());
@@ -414,7 +422,7 @@ class Builder {
     stage.predicate = True();
     const Expr &h = conv_.row.var, &w = conv_.column.var;
     const Expr tile(tile_);
-    Expr p = FloorDivide(h, tile) * Expr(columns_) + FloorDivide(w, tile);
+    Expr p = FloorDivide(h, tile) * columns_ + FloorDivide(w, tile);
     Expr value = RowTimes(transforms_.a, FloorModulo(w, tile), [&](const Expr& b) -> Expr {
       std::vector<Expr> indices = {FloorModulo(h, tile), b};
       for (const Axis& axis : conv_.others) indices.emplace_back(axis.var);
@@ -433,7 +441,7 @@ class Builder {
   const WinogradTransforms& transforms_;
   DType type_;
   int64_t tile_, window_;
-  int64_t rows_, columns_;  // of tiles
+  Expr rows_, columns_;  // of tiles
 };
 
 std::optional<Convolution> FindConvolution(const TensorProgram& program) {
@@ -502,24 +510,23 @@ int64_t Channels(const Candidate& found) {
 bool HasWideVariant(const Candidate& found) {
   int64_t tile = TransformsOfFour().tile(), channels = Channels(found);
   return !found.in_words && channels >= kMinChannels && channels <= kMaxWideChannels &&
-         *AsConstant(found.conv.row.extent) >= tile &&
-         *AsConstant(found.conv.column.extent) >= tile;
+         UsualExtent(found.conv.row) >= tile && UsualExtent(found.conv.column) >= tile;
 }
 
 int64_t TilesOf(const Convolution& conv, const WinogradTransforms& transforms) {
-  return CeilDivision(*AsConstant(conv.row.extent), transforms.tile()) *
-         CeilDivision(*AsConstant(conv.column.extent), transforms.tile());
+  return CeilDivision(UsualExtent(conv.row), transforms.tile()) *
+         CeilDivision(UsualExtent(conv.column), transforms.tile());
 }
 
 bool SavesProducts(const Convolution& conv, const WinogradTransforms& transforms) {
-  int64_t places = *AsConstant(conv.row.extent) * *AsConstant(conv.column.extent);
+  int64_t places = UsualExtent(conv.row) * UsualExtent(conv.column);
   int64_t products = TilesOf(conv, transforms) * transforms.window() * transforms.window();
   return 3 * products <= 2 * 9 * places;
 }
 
 // Returns the time of a channel and a filter, in multiply-adds.
 double CostOf(const Convolution& conv, const WinogradTransforms& transforms) {
-  int64_t places = *AsConstant(conv.row.extent) * *AsConstant(conv.column.extent);
+  int64_t places = UsualExtent(conv.row) * UsualExtent(conv.column);
   int64_t tiles = TilesOf(conv, transforms) * (Outputs(conv) / places);
   return static_cast<double>(transforms.window() * transforms.window() *
                              (tiles + kProductsPerWeight));

@@ -47,29 +47,21 @@ bool IsConstantFactor(const TensorProgram& program, const WordFactor& factor) {
   return constant;
 }
 
-bool HasKnownShape(const TensorProgram& program, const WordFactor& factor) {
-  const Buffer* buffer = FindBuffer(program, factor.element->buffer);
-  return buffer && std::ranges::all_of(buffer->shape, [](const Expr& extent) {
-           return AsConstant(extent).has_value();
-         });
-}
-
 std::optional<WordProduct> MatchAxis(const TensorProgram& program, const Mul& product,
                                      const Axis& axis) {
-  if (*AsConstant(axis.extent) < 2) return std::nullopt;
+  if (AsConstant(axis.extent).value_or(0) < 2) return std::nullopt;
   std::optional<WordFactor> a = FactorAlong(product.a, axis.var);
   std::optional<WordFactor> b = FactorAlong(product.b, axis.var);
   if (!a || !b) return std::nullopt;
   if (!IsConstantFactor(program, *b)) std::swap(a, b);
-  bool fits = IsConstantFactor(program, *b) && HasKnownShape(program, *a);
-  return fits && HasKnownShape(program, *b) ? std::optional(WordProduct{0, axis, *a, *b})
-                                            : std::nullopt;
+  bool fits = IsConstantFactor(program, *b) && FindBuffer(program, a->element->buffer);
+  return fits ? std::optional(WordProduct{0, axis, *a, *b}) : std::nullopt;
 }
 
 // Matches the last axis that can be packed: the channels of operands that are stored channels last.
 std::optional<WordProduct> MatchStage(const TensorProgram& program, const ComputeExpr& stage,
                                       const WordNumbers& numbers) {
-  bool sums = stage.combiner && stage.values.size() == 1 && HasKnownExtents(stage) &&
+  bool sums = stage.combiner && stage.values.size() == 1 && IsNeverEmpty(stage) &&
               stage.combiner.get() == SumCombiner(numbers.sum).get();
   const auto* product = sums ? stage.values[0].as<Mul>() : nullptr;
   if (!product || !numbers.may_be(product->a) || !numbers.may_be(product->b)) return std::nullopt;

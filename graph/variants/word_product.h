@@ -34,8 +34,8 @@ struct WordNumbers {
 // The numbers of words of integers: i32 that are bytes, perhaps less a zero point.
 WordNumbers BytesLessZero();
 
-// Returns the first stage that sums products of such numbers, or nullopt if there is none with
-// extents that are known and an axis that both factors have as an index. The last such axis is
+// Returns the first stage that sums products of such numbers, or nullopt if there is none with an
+// axis of known extent that both factors have as an index. The last such axis is
 // packed: the channels of operands that are stored channels last.
 std::optional<WordProduct> FindWordProduct(const TensorProgram& program,
                                            const WordNumbers& numbers);

@@ -5,19 +5,11 @@
 #include "graph/variants/stage_parts.h"
 #include "ir/expr/visitor.h"
 #include "ir/graph/graph.h"
-#include "ir/simplify/interval.h"
 #include "ir/simplify/simplify.h"
+#include "ir/simplify/size_arithmetic.h"
 
 namespace tcc {
 namespace {
-
-Bounds BoundsOfAxes(const ComputeExpr& stage) {
-  Bounds bounds;
-  for (const std::vector<Axis>* axes : {&stage.axes, &stage.reduce_axes}) {
-    for (const Axis& axis : *axes) bounds[axis.var] = {0, *AsConstant(axis.extent) - 1};
-  }
-  return bounds;
-}
 
 // Returns whether every term of the predicate says that an index of the load is inside the buffer,
 // from below or above.
@@ -41,29 +33,17 @@ struct GuardedRead {
   const std::vector<Expr>& indices() const { return load.as<Load>()->indices; }
 };
 
-// The range of the window's indices: `extents` values from `low` on per dimension; empty if an
-// index has no bounds.
-struct Reach {
-  std::vector<int64_t> low, extents;
-};
+// The ranges of the window's indices; empty if an index has none.
+using Reach = std::vector<IndexRange>;
 
 Reach ReachOf(const GuardedRead& read, const ComputeExpr& stage) {
   Reach reach;
-  Bounds bounds = BoundsOfAxes(stage);
   for (const Expr& index : read.indices()) {
-    Interval interval = BoundsOf(index, bounds);
-    if (interval.low == INT64_MIN || interval.high == INT64_MAX) return {};
-    reach.low.push_back(interval.low);
-    reach.extents.push_back(interval.high - interval.low + 1);
+    std::optional<IndexRange> range = RangeOf(stage, index);
+    if (!range) return {};
+    reach.push_back(*range);
   }
   return reach;
-}
-
-// Returns whether the padded input has a known size.
-bool IsFinite(const Reach& reach, const Buffer& input) {
-  return reach.low.size() == input.rank() &&
-         std::ranges::all_of(input.shape,
-                             [](const Expr& extent) { return AsConstant(extent).has_value(); });
 }
 
 // Returns the load under the predicate, if the predicate guards nothing else.
@@ -73,11 +53,12 @@ std::optional<GuardedRead> ReadOf(const TensorProgram& program, const ComputeExp
   const Buffer* input = load ? FindBuffer(program, load->buffer) : nullptr;
   if (!input || !KeepsInside(stage.predicate, *load, *input)) return std::nullopt;
   GuardedRead read{0, expr, *input, fill};
-  return IsFinite(ReachOf(read, stage), *input) ? std::optional(read) : std::nullopt;
+  bool is_finite = ReachOf(read, stage).size() == input->rank();
+  return is_finite ? std::optional(read) : std::nullopt;
 }
 
 bool IsGuardedReduction(const ComputeExpr& stage) {
-  return stage.combiner && stage.values.size() == 1 && HasKnownExtents(stage) &&
+  return stage.combiner && stage.values.size() == 1 && IsNeverEmpty(stage) &&
          !IsConstant(stage.predicate, 1);
 }
 
@@ -107,16 +88,23 @@ std::optional<GuardedRead> MatchElement(const TensorProgram& program, const Comp
   return ReadOf(program, stage, cast->value, Const(cast->value.dtype(), 0));
 }
 
+std::vector<Expr> ExtentsOf(const Reach& reach) {
+  std::vector<Expr> extents;
+  for (const IndexRange& range : reach) extents.push_back(range.extent);
+  return extents;
+}
+
 // Returns the stage padded[i..] = input[i + low..], with the fill outside.
 ComputeExpr PadStage(const Buffer& padded, const GuardedRead& read, const Reach& reach) {
   ComputeExpr stage = StageOver(padded);
   std::vector<Expr> places;
   Expr inside = True();
   for (size_t d = 0; d < padded.rank(); ++d) {
-    places.push_back(Simplify(Expr(stage.axes[d].var) + Expr(reach.low[d])));
-    int64_t extent = AsConstant(read.input.shape[d]).value();
-    if (reach.low[d] < 0) inside = BothOf(inside, Expr(0) <= places[d]);
-    if (reach.low[d] + reach.extents[d] > extent) inside = BothOf(inside, places[d] < Expr(extent));
+    const auto& [low, reached] = reach[d];
+    const Expr& extent = read.input.shape[d];
+    places.push_back(Simplify(Expr(stage.axes[d].var) + Expr(low)));
+    if (low < 0) inside = BothOf(inside, Expr(0) <= places[d]);
+    if (!AlwaysHolds(SumOf(low, reached) <= extent)) inside = BothOf(inside, places[d] < extent);
   }
   Expr value = Make<Load>(read.input.var, places);
   stage.values = {SelectOf(inside, value, read.fill)};
@@ -128,11 +116,11 @@ TensorProgram Padded(const TensorProgram& program, const GuardedRead& read) {
   auto& stage = std::get<ComputeExpr>(result.stages[read.stage]);
   Reach reach = ReachOf(read, stage);
   Buffer padded =
-      AddIntermediate(result, stage.name + "_padded", read.input.dtype(), ToExprs(reach.extents));
+      AddIntermediate(result, stage.name + "_padded", read.input.dtype(), ExtentsOf(reach));
 
   std::vector<Expr> places;
-  for (size_t d = 0; d < reach.low.size(); ++d) {
-    places.push_back(Simplify(read.indices()[d] - Expr(reach.low[d])));
+  for (size_t d = 0; d < reach.size(); ++d) {
+    places.push_back(Simplify(read.indices()[d] - Expr(reach[d].low)));
   }
   Expr from_padded = Make<Load>(padded.var, places);
   stage.values[0] = RewriteBottomUp(stage.values[0], [&](const Expr& expr) -> Expr {

@@ -70,9 +70,6 @@ void ForEachExpr(Stage& stage, const Visit& visit) {
   }
 }
 
-// Returns whether all extents, those of the reduction too, are constant and positive.
-bool HasKnownExtents(const ComputeExpr& stage);
-
 // Several stages in order, and the buffers that are visible from outside.
 struct TensorProgram {
   std::string name;
