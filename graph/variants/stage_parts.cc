@@ -99,7 +99,7 @@ std::optional<IndexRange> RangeOfNumbers(const std::vector<Axis>& axes, const Ex
   return IndexRange{interval.low, Expr(interval.high - interval.low + 1)};
 }
 
-// Returns the range of a sum of axes times numbers, where those of free extents are positive.
+// Returns the range of a sum of axes times numbers, where axes of free extents are positive.
 std::optional<IndexRange> RangeOfFormulas(const std::vector<Axis>& axes, const Expr& index) {
   std::vector<Var> vars;
   for (const Axis& axis : axes) vars.push_back(axis.var);

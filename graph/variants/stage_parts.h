@@ -25,7 +25,7 @@ ComputeExpr StageOver(const Buffer& buffer, const std::vector<const char*>& name
 // Returns the same over axes i0, i1, ..
 ComputeExpr StageOver(const Buffer& buffer);
 
-// Returns whether every axis, those of the reduction too, has a point for all values of the Shape
+// Returns whether every axis, also of the reduction, has a point for all values of the Shape
 // variables.
 bool IsNeverEmpty(const ComputeExpr& stage);
 

@@ -10,7 +10,7 @@
 namespace tcc {
 namespace {
 
-constexpr int kMaxInt = std::numeric_limits<int>::max();
+constexpr int kMaxInt = std::numeric_limits<int>::max();  // of values that are stored as int
 
 // A body of one statement is that statement.
 Stmt BodyOf(std::vector<Stmt> stmts) {

@@ -33,7 +33,8 @@ Function InsertBarriers(const Function& fn);
 // compute what the last one computes, into cells that nobody reads. A body behind the end is left
 // out. Functions without free extents, or over threads, stay as they are.
 //
-//   for i in 0..I { alloc t; for r in 0..6 unrolled { if i * 6 + r < n { t[r] = f(i * 6 + r) } } ... }
+//   for i in 0..I { alloc t; for r in 0..6 unrolled { if i * 6 + r < n { t[r] = f(i * 6 + r) } }
+//   ... }
 //     -->  for i in 0..I { if i * 6 + 5 < n { ... t[r] = f(i * 6 + r) ... }
 //                          else if i * 6 < n { ... t[r] = f(min(i * 6 + r, n - 1)) ... } }
 Function VersionTiles(const Function& fn);

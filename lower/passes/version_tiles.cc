@@ -56,7 +56,7 @@ class TailConditions {
                                [](const TailCondition& c) { return !AsConstant(c.extent); });
   }
 
-  // Returns the condition of a guard or an iteration variable; nullptr for one that is no tail's.
+  // Returns the condition of a guard or an iteration variable; nullptr for others.
   const TailCondition* Find(const Expr& value, const Expr& extent) const {
     for (const TailCondition& known : conditions_) {
       if (Equal(known.value, value) && Equal(known.extent, extent)) return &known;
@@ -173,7 +173,7 @@ class TileVersion final : public BoundedMutator {
     std::string key = kind_ == Kind::kWhole ? loop.key : loop.key + ".tail";
     return MakeStmt<For>(loop.var, loop.extent, loop.for_kind, key, Mutate(loop.body));
   }
-  // A domain that ends behind the binding is no condition.
+  // A domain that ends behind the binding always holds it.
   static void Drop(IterVar& iter) { iter.domain = Simplify(iter.binding + Expr(1)); }
 
   Stmt Whole(const Block& block) const {
@@ -226,7 +226,7 @@ class TileVersion final : public BoundedMutator {
                            outside.Mutate(block.body));
   }
 
-  // Returns whether the block writes to buffers of the tile alone, each instance in cells that are
+  // Returns whether the block writes only to buffers of the tile, each instance in cells that are
   // stored whether or not the instance exists.
   bool WritesOwnCells(const Block& block) const {
     Substitution bindings;

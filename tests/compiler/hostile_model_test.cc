@@ -105,8 +105,8 @@ TEST_CASE(
   CHECK(CompileStatus(with_positions({"2", "3"})) == OkStatus());
   CHECK(CompileStatus(with_positions({"1", "3"})) == OkStatus());
   CHECK(CompileStatus(with_positions({"0", "3"})) == OkStatus());  // an unknown batch
-  for (const std::vector<std::string>& dims : std::vector<std::vector<std::string>>{
-           {"2", "0"}, {"2", "2"}, {"3", "3"}, {"2", "4"}}) {
+  for (const std::vector<std::string>& dims :
+       std::vector<std::vector<std::string>>{{"2", "0"}, {"2", "2"}, {"3", "3"}, {"2", "4"}}) {
     CHECK_THAT(ErrorOf(with_positions(dims)),
                Contains("node 'n' (RotaryEmbedding)") && Contains("positions have shape"));
   }

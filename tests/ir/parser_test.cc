@@ -283,6 +283,6 @@ TEST_CASE("a shape variable's usual value is in its range", "[ir][parser]") {
   CHECK(parsed("shape N in 1..=999")->vars[0]->usual == kUsualExtent);
   CHECK_FALSE(parsed("shape N in 1..=32 usual 33").ok());
   CHECK_FALSE(parsed("shape N in 1..=32 usual").ok());
-  // What is made for other sizes is another function.
+  // Functions for other usual sizes are different ones.
   CHECK_FALSE(AlphaEqual(*fn, *parsed("shape N in 1..=32 usual 16")));
 }
