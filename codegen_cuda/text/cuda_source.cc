@@ -64,7 +64,7 @@ void DeclareShared(const LaunchBody& launch, KernelText& kernel) {
     const Buffer& buffer = launch.shared[i];
     kernel.buffers[buffer.var.get()] = buffer;
     DType dtype = buffer.dtype();
-    int64_t bytes = (*AsConstant(buffer.shape[0]) * dtype.bits() + 7) / 8;
+    int64_t bytes = (SharedCells(buffer) * dtype.bits() + 7) / 8;
     int64_t cells = IsNibble(dtype) ? bytes : bytes / dtype.bytes();
     std::string name = kernel.NameOf(buffer.var);
     if (launch.launch.dynamic_shared_bytes > 0) {

@@ -128,7 +128,8 @@ class LaunchFinder {
   }
 
   Status AddBuffer(const Buffer& buffer, LaunchBody& launch) {
-    if (buffer.rank() != 1 || !AsConstant(buffer.shape[0])) {
+    const bool is_shared = buffer.scope == Scope::kShared;
+    if (buffer.rank() != 1 || (!is_shared && !AsConstant(buffer.shape[0]))) {
       return Unsupported("kernel '{}': buffer '{}' of scope {} has no constant size", fn_.name,
                          buffer.var->name, ToString(buffer.scope));
     }
@@ -165,7 +166,13 @@ class LaunchFinder {
   Status AddShared(LaunchBody& launch) {
     std::vector<int64_t> sizes;
     for (const Buffer& buffer : launch.shared) {
-      sizes.push_back((*AsConstant(buffer.shape[0]) * buffer.dtype().bits() + 7) / 8);
+      const int64_t cells = SharedCells(buffer);
+      if (cells > target_.shared_bytes * 8) {
+        return Unsupported(
+            "kernel '{}': shared buffer '{}' has up to {} cells; target '{}' has {} bytes",
+            fn_.name, buffer.var->name, cells, target_.name, target_.shared_bytes);
+      }
+      sizes.push_back((cells * buffer.dtype().bits() + 7) / 8);
     }
     launch.places = PlaceShared(launch.body, launch.shared, sizes, target_.shared_bytes);
     int64_t bytes = launch.places.bytes;
@@ -220,6 +227,10 @@ class LaunchFinder {
 };
 
 }  // namespace
+
+int64_t SharedCells(const Buffer& flat) {
+  return std::max<int64_t>(BoundsOf(flat.shape[0], {}).high, 0);
+}
 
 int AxisOf(ForKind kind) {
   ForKind first = IsBlockIdx(kind) ? ForKind::kBlockIdxX : ForKind::kThreadIdxX;

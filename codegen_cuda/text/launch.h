@@ -57,6 +57,9 @@ struct LaunchBodies {
   std::vector<Buffer> workspaces;
 };
 
+// Returns the cells of a flat shared buffer: of a free size, the most that it may have.
+int64_t SharedCells(const Buffer& flat);
+
 // Returns the axis of a blockIdx or threadIdx loop: 0 for x, 1 for y, 2 for z.
 int AxisOf(ForKind kind);
 
@@ -64,8 +67,8 @@ int AxisOf(ForKind kind);
 // The number of threads along an axis is the maximum over its loops; the number of blocks is the
 // extent of its loop. Error (Unsupported): a launch beyond the target's limits of threads, blocks
 // or shared memory, all of them by name; a block loop inside a serial loop, or two block loops of
-// one axis with different extents; shared memory of unknown size; warp buffers where a warp is not
-// a row of threads along x.
+// one axis with different extents; a thread's or warp's buffer of free size; warp buffers where a
+// warp is not a row of threads along x.
 StatusOr<LaunchBodies> FindLaunches(const Function& fn, const Target& target);
 
 }  // namespace tcc

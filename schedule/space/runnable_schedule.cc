@@ -1,6 +1,9 @@
 #include "schedule/space/runnable_schedule.h"
 
+#include <algorithm>
+
 #include "ir/expr/visitor.h"
+#include "ir/simplify/interval.h"
 #include "ir/simplify/simplify.h"
 #include "ir/text/printer.h"
 #include "schedule/space/limits.h"
@@ -56,15 +59,28 @@ Status ExpectAtMost(const NestResources& nest, const char* what, const Expr& amo
   return InvalidInput("nest '{}' has {} {}; expected at most {}", nest.name, *known, what, most);
 }
 
+bool UsesShape(const Expr& amount) {
+  return std::ranges::any_of(VarsOf(amount),
+                             [](const Var& var) { return var->role == VarRole::kShape; });
+}
+
 // Checks that free sizes do not decide an amount that the code of a launch fixes.
 Status ExpectFixed(const NestResources& nest, const char* what, const Expr& amount) {
   const Expr known = Simplify(amount);
-  bool is_free = Contains(known, [](const Expr& e) {
-    const auto* var = e.as<VarNode>();
-    return var && var->role == VarRole::kShape;
-  });
-  if (!is_free) return OkStatus();
+  if (!UsesShape(known)) return OkStatus();
   return InvalidInput("nest '{}' has {} {}; expected a number", nest.name, Print(known), what);
+}
+
+// Shared memory of a free size is set aside for the largest one, which leaves room for another
+// block on the multiprocessor.
+Status ExpectSharedRoom(const NestResources& nest, const Target& target) {
+  constexpr const char* kWhat = "bytes of shared memory";
+  const Expr bytes = Simplify(nest.shared_bytes);
+  if (!UsesShape(bytes)) return ExpectAtMost(nest, kWhat, bytes, target.shared_bytes);
+  const int64_t most = target.limits.default_shared_bytes;
+  if (BoundsOf(bytes, {}).high <= most) return OkStatus();
+  return InvalidInput("nest '{}' has {} {}; expected at most {} for all sizes", nest.name,
+                      Print(bytes), kWhat, most);
 }
 
 Status ExpectRoom(const NestResources& nest, const Target& target) {
@@ -73,12 +89,10 @@ Status ExpectRoom(const NestResources& nest, const Target& target) {
   TCC_RETURN_IF_ERROR(ExpectAtMost(nest, "lanes", nest.lanes, kMaxLanes));
   if (target.kind != TargetKind::kGpu) return OkStatus();
   TCC_RETURN_IF_ERROR(ExpectFixed(nest, "threads a block", nest.threads));
-  TCC_RETURN_IF_ERROR(ExpectFixed(nest, "bytes of shared memory", nest.shared_bytes));
   TCC_RETURN_IF_ERROR(ExpectFixed(nest, "bytes of local memory", nest.local_bytes));
   TCC_RETURN_IF_ERROR(
       ExpectAtMost(nest, "threads a block", nest.threads, target.limits.max_threads));
-  TCC_RETURN_IF_ERROR(
-      ExpectAtMost(nest, "bytes of shared memory", nest.shared_bytes, target.shared_bytes));
+  TCC_RETURN_IF_ERROR(ExpectSharedRoom(nest, target));
   TCC_RETURN_IF_ERROR(ExpectAtMost(nest, "threads along z", nest.threads_by_axis[2],
                                    target.limits.max_threads_in_z));
   const char* const kAlong[] = {"blocks along x", "blocks along y", "blocks along z"};

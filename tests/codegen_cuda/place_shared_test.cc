@@ -110,10 +110,11 @@ TEST_CASE("little is saved where all else would not fit", "[codegen_cuda][shared
   CHECK(place(4607).bytes == 4096);
 }
 
-TEST_CASE("buffers of a thread, a warp and a block have constant sizes", "[codegen_cuda][shared]") {
-  for (const std::string scope : {"local", "warp", "shared"}) {
+TEST_CASE("buffers of a thread and a warp have constant sizes, those of a block a largest one",
+          "[codegen_cuda][shared]") {
+  auto refusal = [](const std::string& scope, const std::string& most) {
     StatusOr<Function> fn = ParseFunction(R"(
-  fn f<shape n in 1..=64 usual 8>(X: f32[n], Y: f32[n]) lowered {
+  fn f<shape n in 1..=)" + most + R"( usual 8>(X: f32[n], Y: f32[n]) lowered {
     for t in 0..32 threadIdx.x {
       alloc kept: f32[n] )" + scope + R"(
       for i in 0..n { kept[i] = X[i] }
@@ -122,7 +123,15 @@ TEST_CASE("buffers of a thread, a warp and a block have constant sizes", "[codeg
   })");
     INFO(fn.status());
     REQUIRE(fn.ok());
-    CHECK(Message(FindLaunches(*fn, *FindTarget("sm_86")).status()) ==
-          "kernel 'f': buffer 'kept' of scope " + scope + " has no constant size");
-  }
+    return Message(FindLaunches(*fn, *FindTarget("sm_86")).status());
+  };
+  CHECK(refusal("local", "64") == "kernel 'f': buffer 'kept' of scope local has no constant size");
+  CHECK(refusal("warp", "64") == "kernel 'f': buffer 'kept' of scope warp has no constant size");
+  CHECK(refusal("shared", "64").empty());
+  CHECK(refusal("shared", "25344").empty());
+  CHECK(refusal("shared", "25345") ==
+        "kernel 'f' needs 101392 bytes of shared memory; target 'sm_86' has 101376");
+  CHECK(
+      refusal("shared", "1000000") ==
+      "kernel 'f': shared buffer 'kept' has up to 1000000 cells; target 'sm_86' has 101376 bytes");
 }
