@@ -3,7 +3,6 @@
 
 import gzip
 import json
-import re
 import zipfile
 
 import numpy as np
@@ -68,22 +67,20 @@ class Dimensions(ForeignModels):
         feed = {"x": np.random.default_rng(0).standard_normal((2, 3, 5), np.float32)}
         self.agrees_with_onnxruntime(model, feed, "--shape", "x=2x3x5")
         self.compile(model, "--dim", "x_0=2", "--dim", "x_2=5")
-        self.call("compile", model, "--target", "native", "-o", self.folder / "m.tcc", expect=3)
-        self.assertIn("x_0", self.error)
-        self.assertIn("x_2", self.error)
+        self.agrees_with_onnxruntime(model, feed)
+        self.assertIn("x_0=1..", self.error)
+        self.assertIn("x_2=1..", self.error)
 
     def test_free_dimensions_of_all_inputs_are_named_at_once(self):
         model = self.write([helper.make_node("Add", ["x", "mask.1"], ["h"]),
                             helper.make_node("Add", ["h", "z"], ["y"])],
                            [value("x", ["batch", None, 4]), value("mask.1", ["batch", None, 1]),
                             value("z", ["sequence length"])], [value("y", None)])
-        self.call("compile", model, "--target", "native", "-o", self.folder / "m.tcc", expect=3)
-        for expected in ["--dim batch=", "x_1", "--shape x=", "--shape mask.1=", "--shape z="]:
-            self.assertIn(expected, self.error)
-        self.assertEqual(self.error.count("--dim batch="), 1)
-        dims = re.findall(r"--dim (\S+)=SIZE", self.error)
-        self.assertEqual(dims, ["batch", "x_1", "mask_1_1", "sequence_length"])
-        # As the message calls them, and as the model does.
+        self.compile(model)
+        for expected in ["batch=1..", "x_1=1..", "mask.1_1=1..", "sequence length=1.."]:
+            self.assertEqual(self.error.count(expected), 1)
+        dims = ["batch", "x_1", "mask_1_1", "sequence_length"]
+        # As identifiers, and as the model calls them.
         self.compile(model, *sum((["--dim", f"{name}={size}"]
                                   for name, size in zip(dims, [2, 3, 3, 4])), []))
         self.compile(model, "--dim", "batch=2", "--dim", "x_1=3", "--dim", "mask.1_1=3", "--dim",
