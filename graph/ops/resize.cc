@@ -4,6 +4,7 @@
 #include "graph/ops/lowerings.h"
 #include "graph/ops/resample.h"
 #include "ir/simplify/simplify.h"
+#include "ir/simplify/size_arithmetic.h"
 
 namespace tcc {
 namespace {
@@ -183,11 +184,6 @@ class Resizer {
   }
 
   Status Lower() {
-    for (const ResampledDim& dim : dims_) {
-      if (antialias_ && dim.scale.formula) {
-        return node_.NotKnown({dim.input, dim.output}, "antialias by a free scale");
-      }
-    }
     StoredBuffer out = node_.Output(0, type_, shape_);
     if (kind_ != Interpolation::kNearest && !FitsInline()) {
       LowerInPasses(out);
@@ -206,16 +202,31 @@ class Resizer {
   }
 
  private:
-  // Taps round the base place: of a kernel that is stretched by 1 / scale, more.
-  int64_t Reach(size_t d) const {
-    int64_t radius = kind_ == Interpolation::kCubic ? 2 : 1;
-    if (!IsStretched(d)) return radius;
+  int64_t Radius() const { return kind_ == Interpolation::kCubic ? 2 : 1; }
+
+  // Returns the taps on either side of a place; a kernel that is stretched by 1 / scale has more.
+  Expr Reach(size_t d) const {
+    const ResampledDim& dim = dims_[d];
+    Expr radius = Expr(Radius());
+    if (!MayStretch(d)) return radius;
+    if (dim.scale.formula) {
+      Expr output = LargerOf(dim.output, Expr(1));
+      return LargerOf(CeilQuotientOf(ProductOf(dim.input, radius), output), radius);
+    }
     constexpr double kFarthest = 1e12;  // of scales that leave nothing
-    return static_cast<int64_t>(
-        std::min(std::ceil(static_cast<double>(radius) / dims_[d].scale.number), kFarthest));
+    return Expr(static_cast<int64_t>(
+        std::min(std::ceil(static_cast<double>(Radius()) / dim.scale.number), kFarthest)));
   }
 
-  bool IsStretched(size_t d) const { return antialias_ && dims_[d].scale.number < 1; }
+  bool MayStretch(size_t d) const {
+    return antialias_ && (dims_[d].scale.formula || dims_[d].scale.number < 1);
+  }
+
+  // Returns what distances are multiplied with: the scale, at most 1.
+  Expr Stretch(size_t d) const {
+    Expr scale = dims_[d].scale.As(kFloat32);
+    return dims_[d].scale.formula ? MinOf(scale, FloatConst(kFloat32, 1)) : scale;
+  }
 
   // Whether the product of all taps is a fair size for one expression.
   bool FitsInline() const {
@@ -223,8 +234,8 @@ class Resizer {
     int64_t taps = 1;
     for (size_t d = 0; d < dims_.size(); ++d) {
       if (dims_[d].IsIdentity()) continue;
-      if (IsStretched(d)) return false;
-      taps *= 2 * Reach(d);
+      if (MayStretch(d)) return false;
+      taps *= 2 * Radius();
       if (taps > kMaxTaps) return false;
     }
     return true;
@@ -245,7 +256,7 @@ class Resizer {
     while (d < dims_.size() && dims_[d].IsIdentity()) ++d;
     if (d == dims_.size()) return CastTo(computed_, node_.Load(0, indices));
     SplitPlace place = SplitPlaceOf(dims_[d], indices[d]);
-    int64_t reach = Reach(d);
+    int64_t reach = Radius();
     std::vector<Expr> weights;
     Expr total;
     for (int64_t t = 1 - reach; t <= reach; ++t) {
@@ -262,13 +273,21 @@ class Resizer {
     return exclude_outside_ ? Make<Div>(sum, CastTo(computed_, total)) : sum;
   }
 
+  Axis TapsOf(size_t d) const {
+    return NodeLowering::MakeAxis("tap", ProductOf(Reach(d), Expr(2)));
+  }
+  // Returns where a tap stands from the base place.
+  Expr PlaceOf(const Axis& tap, size_t d) const {
+    return Plus(tap.var, DifferenceOf(Expr(1), Reach(d)));
+  }
+
   Expr Tap(size_t d, const SplitPlace& place, const Expr& tap) const {
     return MinOf(MaxOf(place.base + tap, Expr(0)), Plus(dims_[d].input, -1));
   }
 
   Expr Weight(size_t d, const SplitPlace& place, const Expr& tap) const {
     Expr distance = CastTo(kFloat32, tap) - place.ratio;
-    if (IsStretched(d)) distance = distance * dims_[d].scale.As(kFloat32);
+    if (MayStretch(d)) distance = distance * Stretch(d);
     Expr weight = KernelWeight(kind_, cubic_a_, distance);
     if (!exclude_outside_) return weight;
     Expr at = place.base + tap;
@@ -294,11 +313,11 @@ class Resizer {
   StoredBuffer Pass(size_t d, const std::optional<StoredBuffer>& from,
                     const std::vector<Expr>& shape) {
     std::optional<StoredBuffer> totals;
-    if (IsStretched(d) || exclude_outside_) totals = Totals(d);
+    if (MayStretch(d) || exclude_outside_) totals = Totals(d);
     std::vector<Axis> axes = node_.Axes(shape);
     std::vector<Expr> vars = VarsOf(axes);
-    Axis tap = NodeLowering::MakeAxis("tap", Expr(2 * Reach(d)));
-    Expr t = Plus(tap.var, 1 - Reach(d));
+    Axis tap = TapsOf(d);
+    Expr t = PlaceOf(tap, d);
     SplitPlace place = SplitPlaceOf(dims_[d], vars[d]);
     Expr weight = CastTo(computed_, Weight(d, place, t));
     if (totals) weight = Make<Div>(weight, node_.Load(*totals, {vars[d]}));
@@ -312,9 +331,9 @@ class Resizer {
   // The sum of the weights of each output place.
   StoredBuffer Totals(size_t d) {
     Axis output = NodeLowering::MakeAxis("o", dims_[d].output);
-    Axis tap = NodeLowering::MakeAxis("tap", Expr(2 * Reach(d)));
+    Axis tap = TapsOf(d);
     SplitPlace place = SplitPlaceOf(dims_[d], output.var);
-    Expr weight = Weight(d, place, Plus(tap.var, 1 - Reach(d)));
+    Expr weight = Weight(d, place, PlaceOf(tap, d));
     return node_.Reduced(fmt::format("totals{}", d), {output}, {tap}, SumCombiner(computed_),
                          CastTo(computed_, weight));
   }

@@ -195,6 +195,14 @@ constexpr FreeOperator kResized[] = {
      "y = Resize(x, _, _, s) {mode: \"linear\", axes: [2, 3], antialias: 1, "
      "coordinate_transformation_mode: \"half_pixel\"} : f32[1]",
      1e-5},
+    {"dim H in 1..20 dim A in 1..12 input x: f32[1, 1, H, 5] sizes s: i64[2] = [A, 3] "
+     "y = Resize(x, _, _, s) {mode: \"linear\", axes: [2, 3], antialias: 1, "
+     "coordinate_transformation_mode: \"half_pixel\"} : f32[1]",
+     1e-5},
+    {"dim H in 1..20 dim W in 1..9 input x: f32[1, 1, H, W] sizes s: i64[2] = [4, 4] "
+     "y = Resize(x, _, _, s) {mode: \"cubic\", axes: [2, 3], antialias: 1, exclude_outside: 1, "
+     "coordinate_transformation_mode: \"half_pixel\"} : f32[1]",
+     1e-5},
     {"dim H in 0..2 dim A in 1..6 input x: f32[1, 1, H, 5] sizes s: i64[4] = [1, 1, A - 2, 5] "
      "y = Resize(x, _, _, s) {mode: \"nearest\"} : f32[1]"},
     // By scales.
@@ -491,10 +499,6 @@ TEST_CASE("a failure names the free dimensions that must be known", "[graph][fre
        "y = Resize(x, _, uneven) : f32[1]",
        "node 'y' (Resize): scale 1.3 of H; expected known dimensions",
        {"H"}},
-      {"dim H in 1..64 dim A in 1..9 input x: f32[1, 3, H, 4] sizes s: i64[4] = [1, 3, A, 4] "
-       "y = Resize(x, _, _, s) {mode: \"linear\", antialias: 1} : f32[1]",
-       "node 'y' (Resize): antialias by a free scale; expected known dimensions",
-       {"H", "A"}},
       {"dim H in 1..64 dim A in 1..9 input x: f32[1, 3, H, 4] sizes s: i64[4] = [1, 3, A, 4] "
        "y = Resize(x, _, _, s) {keep_aspect_ratio_policy: \"not_larger\"} : f32[1]",
        "node 'y' (Resize): keep_aspect_ratio_policy 'not_larger' of H; expected known dimensions",
