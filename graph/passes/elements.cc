@@ -26,21 +26,29 @@ bool Holds(const Expr& condition) {
   return IsConstant(Simplify(condition), 1);
 }
 
-// A null Expr is an unknown element.
+// Returns a divisor, taken to be at least 1, for a quotient by 0 has no meaning. Null, as an
+// unknown element is, where it may be negative.
+Expr Divisor(const Expr& b) {
+  if (Holds(b >= Expr(1))) return b;
+  return Holds(b >= Expr(0)) ? MaxOf(b, Expr(1)) : Expr();
+}
 Expr Divided(const Expr& a, const Expr& b) {
-  if (!Holds(b >= Expr(1))) return {};
-  Expr floor = FloorDivide(a, b);
+  Expr divisor = Divisor(b);
+  if (!divisor) return {};
+  Expr floor = FloorDivide(a, divisor);
   if (Holds(a >= Expr(0))) return floor;
-  return SelectOf(a < Expr(0), Expr(0) - FloorDivide(Expr(0) - a, b), floor);
+  return SelectOf(a < Expr(0), Expr(0) - FloorDivide(Expr(0) - a, divisor), floor);
 }
 Expr Modulo(const Expr& a, const Expr& b) {
-  return Holds(b >= Expr(1)) ? FloorModulo(a, b) : Expr();
+  Expr divisor = Divisor(b);
+  return divisor ? FloorModulo(a, divisor) : Expr();
 }
 Expr Remainder(const Expr& a, const Expr& b) {
-  if (!Holds(b >= Expr(1))) return {};
-  Expr modulo = FloorModulo(a, b);
+  Expr divisor = Divisor(b);
+  if (!divisor) return {};
+  Expr modulo = FloorModulo(a, divisor);
   if (Holds(a >= Expr(0))) return modulo;
-  return SelectOf(a < Expr(0), Expr(0) - FloorModulo(Expr(0) - a, b), modulo);
+  return SelectOf(a < Expr(0), Expr(0) - FloorModulo(Expr(0) - a, divisor), modulo);
 }
 Expr Sum(const Expr& a, const Expr& b) {
   return a + b;

@@ -341,6 +341,17 @@ TEST_CASE("quotients and remainders of negative sizes are those of numbers", "[g
   }
 }
 
+TEST_CASE("a divisor of sizes need not be provably positive", "[graph][ops][free]") {
+  // The windows of 4 in a padded image; padding leaves at least one.
+  Random random(18);
+  CHECK(CheckInference(Inferred() +
+                           "sizes four: i64[1] = [4] e = Shape(y0) {start: 1, end: 2} : i64[1] "
+                           "n = Neg(e) : i64[1] m = Mod(n, four) : i64[1] p = Add(e, m) : i64[1] "
+                           "w = Div(p, four) : i64[1] a = Mul(w, four) : i64[1] q = Div(a, w) : "
+                           "i64[1] y = ConstantOfShape(q) : f32[1]",
+                       20, random) == 20);
+}
+
 TEST_CASE("sizes computed in floats are those of numbers", "[graph][ops][free]") {
   auto items = [](const char* factor, const char* scaled, const char* rounded) {
     return Inferred() + "d = Size(y0) : i64[] f = Cast(d) {to: \"f32\"} : f32[] c = Constant() " +
