@@ -31,22 +31,30 @@ std::optional<std::string> Fractional(const Graph& graph, const Node& node) {
   std::string mode = node.String("coordinate_transformation_mode", "half_pixel");
   if (mode != "align_corners" && mode != "tf_crop_and_resize") return std::nullopt;
   const Tensor* scales = NodeLowering(graph, node).Constant(kScales);
-  std::optional<std::vector<int64_t>> from = StaticShape(graph.value(node.inputs[0]));
-  std::optional<std::vector<int64_t>> to = StaticShape(graph.value(node.outputs[0]));
-  if (scales == nullptr || !from || !to) return std::nullopt;
+  if (scales == nullptr) return std::nullopt;
+  const std::vector<Expr>& from = graph.value(node.inputs[0]).shape;
+  const std::vector<Expr>& to = graph.value(node.outputs[0]).shape;
   int64_t count = ElementCount(scales->shape).value_or(0);
   for (int64_t i = 0; i < count; ++i) {
-    size_t dim = ResizedDim(node, static_cast<size_t>(i), from->size());
+    size_t dim = ResizedDim(node, static_cast<size_t>(i), from.size());
     double scale = ElementAsDouble(*scales, i);
-    int64_t input = (*from)[dim];
-    int64_t output = (*to)[dim];
-    if (!IsFractional(scale, input, output)) continue;
+    std::optional<int64_t> input = AsConstant(from[dim]);
+    std::optional<int64_t> output = AsConstant(to[dim]);
+    if (!input || !output) {
+      if (scale == std::floor(scale)) continue;
+      return fmt::format(
+          "node '{}' (Resize): scale {:g} times a free extent may be no whole number; with {} tcc "
+          "then divides by one less than it, as ONNX's tests do, ONNX Runtime by one less than the "
+          "output's extent, and the results differ; sizes in place of scales have one meaning",
+          node.name, scale, mode);
+    }
+    if (!IsFractional(scale, *input, *output)) continue;
     return fmt::format(
         "node '{}' (Resize): scale {:g} times extent {} is {:g}, no whole number; with {} tcc "
         "divides by {:g}, as ONNX's tests do, ONNX Runtime by {}, and the results differ; sizes "
         "in place of scales have one meaning",
-        node.name, scale, input, scale * static_cast<double>(input), mode,
-        scale * static_cast<double>(input) - 1, output - 1);
+        node.name, scale, *input, scale * static_cast<double>(*input), mode,
+        scale * static_cast<double>(*input) - 1, *output - 1);
   }
   return std::nullopt;
 }
