@@ -63,10 +63,8 @@ StatusOr<Expr> CountOfRange(const NodeLowering& node) {
   return CountOf(numbers[0], numbers[1], *delta);
 }
 
-// Returns an operand of one element, whether it is a formula or is loaded.
+// Returns an operand of one element.
 Expr ScalarOperand(NodeLowering& node, size_t input) {
-  const std::vector<Expr>& elements = node.Elements(input);
-  if (elements.size() == 1) return CastTo(node.Type(input), elements[0]);
   return node.Load(input, std::vector<Expr>(node.Rank(input), Expr(0)));
 }
 

@@ -234,6 +234,7 @@ StatusOr<int> NodeLowering::NormalizedAxis(int64_t axis, size_t rank) const {
 Expr NodeLowering::Load(size_t input, const std::vector<Expr>& indices) {
   const Tensor* constant = Constant(input);
   if (constant && HasOneElement(*constant)) return Immediate(*constant);
+  if (Elements(input).size() == 1) return CastTo(Type(input), Elements(input)[0]);
 
   ValueId id = node_.inputs[input];
   StoredBuffer stored;

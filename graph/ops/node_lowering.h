@@ -91,7 +91,8 @@ class NodeLowering {
   // Maps -rank <= axis < rank to 0 <= axis < rank.
   StatusOr<int> NormalizedAxis(int64_t axis, size_t rank) const;
 
-  // Loads the operand at these indices; a constant of one element becomes an immediate.
+  // Loads the operand at these indices; a constant of one element becomes an immediate, and one
+  // element that is known as a formula becomes the formula.
   Expr Load(size_t input, const std::vector<Expr>& indices);
   // Loads an operand whose shape broadcasts (numpy) to the shape that `indices` are a point of.
   Expr LoadBroadcast(size_t input, const std::vector<Expr>& indices);

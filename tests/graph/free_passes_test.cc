@@ -220,3 +220,33 @@ TEST_CASE("groups of free images are normalized as one node", "[graph][rewrite][
                                 {"bias", RandomF32({8, 1, 1}, 2)}});
   CHECK(CountOf(graph, OpKind::kGroupNormalization) == 1);
 }
+
+TEST_CASE("narrow weights stay words where few rows are usual", "[graph][rewrite][free]") {
+  for (int usual : {2, 128}) {
+    INFO(usual);
+    std::string text = fmt::format("dim N in 1..512 usual {}\n", usual) + R"(
+      input x: f32[N, 512]
+      constant numbers: u8[512x520]
+      constant scale: f32[]
+      weight = DequantizeLinear(numbers, scale) {axis: 1, to: "f32"} : f32[]
+      y = MatMul(x, weight) : f32[]
+      return y)";
+    Graph graph = ParsedGraph("graph g {\n" + text + "\n}",
+                              {{"numbers", MakeZeroTensor(DType(DTypeCode::kUInt8), {512, 520})},
+                               {"scale", F32({}, {0.5})}});
+    REQUIRE(RunGraphPasses(graph, TargetKind::kCpu) == OkStatus());
+    CHECK(CountOf(graph, OpKind::kMatMulWords) == (usual == 2 ? 1 : 0));
+  }
+}
+
+TEST_CASE("a size that is one number is a formula in a kernel", "[graph][rewrite][free]") {
+  std::string text = std::string(kSequences) + R"(
+    constant two: i64[]
+    input ids: i64[B, S]
+    dims = Shape(past) {start: 0} : i64[]
+    length = Gather(dims, two) {axis: 0} : i64[]
+    y = Add(ids, length) : i64[]
+    return y)";
+  Graph graph = AfterPasses(ParsedGraph("graph g {\n" + text + "\n}", {{"two", I64({}, {2})}}));
+  CHECK(graph.nodes.size() == 1);
+}

@@ -193,17 +193,21 @@ TEST_CASE("sizes that decide a trip count or shapes in a body need no node", "[g
   size = Shape(x) {end: 1, start: 0} : i64[1]
   trips = Gather(size, first) {axis: 0} : i64[]
   list = Concat(size, minus) {axis: 0} : i64[2]
-  last = Loop(trips, _, x, list, size) {carried: 1} : f32[]
+  both = Shape(x) {start: 0} : i64[2]
+  last = Loop(trips, _, x, list, size, both) {carried: 1} : f32[]
     body step {
       input i: i64[]
       input c: bool[]
       input before: f32[]
       input list: i64[]
       input size: i64[]
+      input both: i64[]
       constant yes: bool[]
       as = Reshape(before, list) {allowzero: 0} : f32[]
       number = Cast(size) {to: "f32"} : f32[]
-      after = Add(as, number) : f32[]
+      sum = Add(as, number) : f32[]
+      numbers = Cast(both) {to: "f32"} : f32[]
+      after = Add(sum, numbers) : f32[]
       return yes, after
     }
   return last
@@ -211,7 +215,7 @@ TEST_CASE("sizes that decide a trip count or shapes in a body need no node", "[g
                          {{"first", I64({}, {0})}, {"minus", I64({1}, {-1})}, {"yes", True()}});
   REQUIRE(RemoveDead(graph) == OkStatus());
   REQUIRE(VerifyGraph(graph) == OkStatus());
-  // The size itself is data for the body.
+  // One size is a formula in the body, two are data for it.
   REQUIRE(graph.nodes.size() == 2);
   CHECK(graph.nodes[0].op == OpKind::kShape);
   const Node& loop = graph.nodes[1];
