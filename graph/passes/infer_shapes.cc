@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "graph/ops/node_lowering.h"
+#include "graph/ops/normal_form.h"
 #include "graph/ops/op_lowering.h"
 #include "graph/ops/storage_order.h"
 #include "graph/passes/agreements.h"
@@ -223,6 +224,10 @@ std::vector<NodeResult> ResultsOf(const Graph& graph, const Node& node,
 bool GivesItsResults(const Graph& graph, const Node& node) {
   StatusOr<LoweredNode> lowered = LowerNode(graph, node);
   if (!lowered.ok()) return false;
+  bool assumes_more = std::ranges::any_of(lowered->agreements, [&](const Agreement& pair) {
+    return !SameExtent(NormalForm(graph, pair.a), NormalForm(graph, pair.b));
+  });
+  if (assumes_more) return false;
   std::vector<NodeResult> results = ResultsOf(graph, node, *lowered);
   return std::ranges::all_of(results, [&](const NodeResult& result) {
     const Value& value = graph.value(result.value);

@@ -19,7 +19,8 @@ struct NodeResult {
 std::vector<NodeResult> ResultsOf(const Graph& graph, const Node& node, const LoweredNode& lowered);
 
 // Returns whether the node's lowering gives each result exactly the dtype and the shape that the
-// graph has for it. False for a node that cannot be lowered.
+// graph has for it, and takes nothing for granted of free extents that the graph does not. False
+// for a node that cannot be lowered.
 bool GivesItsResults(const Graph& graph, const Node& node);
 
 // Gives every value its shape and dtype, node by node, from the node's lowering. Small values that
