@@ -42,7 +42,7 @@ std::ostream& operator<<(std::ostream& out, const Aliased& aliased) {
                             aliased.calls, aliased.copies);
 }
 
-// What becomes of the graph, which is run on both targets and held against the interpreter.
+// Runs the graph on both targets against the interpreter. Returns what becomes of its parts.
 Aliased Check(const Graph& graph) {
   INFO(Print(graph));
   for (const char* target : {"native", "reference"}) {
