@@ -58,9 +58,13 @@ Status CheckConvolutionTypes(const NodeLowering& node) {
   return node.CheckSameTypes();
 }
 
-Status CheckConvolutionBias(const NodeLowering& node, int64_t out_channels) {
+Status CheckConvolutionBias(NodeLowering& node, int64_t out_channels) {
   if (!node.Has(2)) return OkStatus();
-  if (node.Rank(2) == 1 && IsConstant(node.Shape(2)[0], out_channels)) return OkStatus();
+  const Expr channels = out_channels;
+  if (node.Rank(2) == 1 &&
+      node.Agree(node.Shape(2)[0], channels, "the bias and the output channels").ok()) {
+    return OkStatus();
+  }
   return node.Error("bias has shape {}; expected {}", ShapeText(node.Shape(2)), out_channels);
 }
 

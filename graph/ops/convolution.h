@@ -34,6 +34,6 @@ StatusOr<ConvolutionOperands> ConvolutionOperandsOf(NodeLowering& node);
 // Checks that the node has two or three inputs (input, weight, bias), floats of one type.
 Status CheckConvolutionTypes(const NodeLowering& node);
 // Checks that the bias (input 2), if present, has the shape [out_channels].
-Status CheckConvolutionBias(const NodeLowering& node, int64_t out_channels);
+Status CheckConvolutionBias(NodeLowering& node, int64_t out_channels);
 
 }  // namespace tcc

@@ -149,6 +149,17 @@ TEST_CASE("that a window fits is checked where some sizes are too small for it",
   CHECK(RunFree(free)->agrees);
 }
 
+TEST_CASE("a bias of free extent is taken to have the output channels of its convolution",
+          "[graph][ops][free]") {
+  FreeNode free = {
+      .node = {.op = OpKind::kConv,
+               .inputs = {RandomF32({1, 1, 5}, 1), RandomF32({3, 1, 2}, 2), RandomF32({3}, 3)}},
+      .dims = {{2, 0, "C"}}};
+  CHECK(CheckSameAsBound(free));
+  free.low = 4;
+  CHECK(FreeShapeOf(free) == "node 'node' (Conv): bias has shape C; expected 3");
+}
+
 TEST_CASE("branches of one stride meet without an agreement", "[graph][ops][free]") {
   Graph graph =
       ParsedGraph(R"(graph g {
