@@ -9,6 +9,7 @@
 #include "graph/passes/graph_pipeline.h"
 #include "ir/expr/evaluate.h"
 #include "models/zoo/zoo.h"
+#include "runtime/executor/binding.h"
 #include "runtime/executor/executor.h"
 #include "tests/compiler/random_graph.h"
 #include "tests/compiler/run_compiled.h"
@@ -179,6 +180,29 @@ TEST_CASE("a run whose sizes break an agreement is refused before anything is wr
         "node 'add' (Add): dimension 0 of 'x' and 'y' are (N - N mod 2) and M, which have to be "
         "equal; where one is always 1, compile the model with it bound, e.g. --dim M=1");
   for (const Tensor& output : outputs) CHECK(output.values<float>()[0] == 7);
+}
+
+TEST_CASE("the checks of a plan come before memory for outputs", "[compiler][free_sizes]") {
+  Tensor pads = MakeZeroTensor(kInt64, {4});
+  SetElementInt(pads, 0, -4);
+  Module module = Loaded(Compiled(ParsedGraph(R"(graph cut {
+  dim S in 1..64 usual 8
+  input x: f32[S, 1]
+  constant pads: i64[4]
+  y = Pad(x, pads) : f32[]
+  return y
+})",
+                                              {{"pads", pads}}),
+                                  "reference"));
+  Executor executor(module);
+  CHECK(Outputs(executor, {MakeZeroTensor(kFloat32, {5, 1})})[0].shape == Sizes{1, 1});
+  Status status = executor.Run(std::vector{MakeZeroTensor(kFloat32, {2, 1})}).status();
+  CHECK(absl::IsInvalidArgument(status));
+  CHECK(Message(status) == "node 'y' (Pad): dimension 0 of 'y' is (S - 4), which is negative here");
+  // Where a caller asks for the shape alone.
+  const Metadata& metadata = module.metadata();
+  CHECK(Message(ShapeOf(metadata.outputs[0], metadata, Sizes{2}).status()) ==
+        "dimension 0 of 'y' is (S - 4), which is -2 for S=2");
 }
 
 TEST_CASE("agreements and extents that may be negative are checked, known ones are not",
