@@ -14,10 +14,13 @@
 #include "compiler/notes.h"
 #include "graph/passes/infer_shapes.h"
 #include "models/onnx/import_onnx.h"
+#include "runtime/executor/binding.h"
 #include "runtime/executor/executor.h"
+#include "runtime/executor/run_sizes.h"
 #include "support/npy.h"
 #include "support/printable.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/hostile_sizes.h"
 #include "tests/fuzz/random/mutate_artefact.h"
 #include "tests/fuzz/random/mutate_bytes.h"
 #include "tests/fuzz/random/mutate_protobuf.h"
@@ -33,6 +36,7 @@ namespace fs = std::filesystem;
 constexpr size_t kMaxNodesCompiled = 80;
 constexpr int64_t kMaxBytesCompiled = int64_t{64} << 20;
 constexpr double kMaxFlopsRun = 1e6;
+constexpr int64_t kMaxBytesRun = 1 << 20;  // of each tensor and of the activations
 // Machine code for one in so many of the models that compile.
 constexpr uint64_t kNativeShare = 8;
 
@@ -86,12 +90,18 @@ Status CheckRefusal(const Status& status) {
 
 class InputFuzzer {
  public:
-  explicit InputFuzzer(std::vector<Seed> seeds) : seeds_(std::move(seeds)) {
+  InputFuzzer(std::vector<Seed> seeds, HostileSizes sizes)
+      : seeds_(std::move(seeds)), sizes_(std::move(sizes)) {
     for (const Seed& seed : seeds_) by_kind_[static_cast<size_t>(seed.kind)].push_back(&seed);
   }
 
   Status Point(uint64_t number, Histogram& histogram) {
     Random random(number);
+    if (random.OneIn(8)) {
+      Status status = sizes_.Try(random);
+      ++histogram[status.ok() ? "sizes accepted" : "sizes refused"];
+      return status.ok() ? status : CheckRefusal(status);
+    }
     // Half of the points are models: the largest reader by far.
     auto kind = static_cast<SeedKind>(random.OneIn(2) ? 0 : random.Below(kSeedKinds));
     const Seed& seed = Pick(kind, random);
@@ -164,8 +174,7 @@ class InputFuzzer {
     load.devices = AllDevices();
     TCC_ASSIGN_OR_RETURN(Module module, Module::FromArtefact(std::move(artefact), load));
     if (flops > kMaxFlopsRun) return OkStatus();
-    TCC_ASSIGN_OR_RETURN(std::vector<Tensor> inputs, RandomInputs(module.metadata(), 0));
-    return Executor(module).Run(inputs).status();
+    return RunUsual(module);
   }
 
   // What is well formed is loaded where loading does not mean to trust the code in it.
@@ -176,10 +185,32 @@ class InputFuzzer {
     LoadOptions load;
     load.threads = 1;
     load.devices = AllDevices();
-    return Module::FromArtefact(std::move(artefact), load).status();
+    TCC_ASSIGN_OR_RETURN(Module module, Module::FromArtefact(std::move(artefact), load));
+    return IsQuick(module) ? RunUsual(module) : OkStatus();
+  }
+
+  // Whether a run takes little memory, and no loop decides how long it takes.
+  static bool IsQuick(const Module& module) {
+    const Artefact& artefact = module.artefact();
+    if (!IsStraight(artefact.plan.body)) return false;
+    std::vector<int64_t> sizes = artefact.metadata.UsualSizes();
+    auto is_small = [&](const TensorInfo& info) {
+      StatusOr<std::vector<int64_t>> shape = ShapeOf(info, artefact.metadata, sizes);
+      return shape.ok() && ByteCount(info.dtype, *shape).value_or(INT64_MAX) <= kMaxBytesRun;
+    };
+    StatusOr<std::shared_ptr<const RunSizes>> run = RunSizesByShape(artefact.plan).For(sizes);
+    return std::ranges::all_of(artefact.metadata.inputs, is_small) &&
+           std::ranges::all_of(artefact.metadata.outputs, is_small) && run.ok() &&
+           (*run)->arena_bytes <= kMaxBytesRun;
+  }
+
+  static Status RunUsual(const Module& module) {
+    TCC_ASSIGN_OR_RETURN(std::vector<Tensor> inputs, RandomInputs(module.metadata(), 0));
+    return Executor(module).Run(inputs).status();
   }
 
   std::vector<Seed> seeds_;
+  HostileSizes sizes_;
   std::vector<const Seed*> by_kind_[kSeedKinds];
   Workspace workspace_;
 };
@@ -195,7 +226,9 @@ FuzzResult FuzzInput(const FuzzOptions& options) {
   }
   if (!status.ok()) return {.histogram = {}, .refused = status};
   StartWatchdog({});
-  InputFuzzer fuzzer(std::move(*seeds));
+  StatusOr<HostileSizes> sizes = HostileSizes::Make();
+  if (!sizes.ok()) return {.histogram = {}, .refused = sizes.status()};
+  InputFuzzer fuzzer(*std::move(seeds), *std::move(sizes));
   std::string corpus = options.corpus.empty() ? "" : " --corpus " + options.corpus;
   FuzzResult result =
       RunPoints("input" + corpus, options,

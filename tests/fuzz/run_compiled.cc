@@ -26,17 +26,28 @@ bool IsOfGpu(ForKind kind) {
 
 }  // namespace
 
-Status RunCompiled(const Function& lowered, std::vector<Tensor>& arguments) {
+StatusOr<CompiledFunction> CompiledFunction::Make(const Function& lowered) {
   TCC_ASSIGN_OR_RETURN(Target target, FindTarget("native"));
-  TCC_ASSIGN_OR_RETURN(std::unique_ptr<JitModule> module, Jit({{lowered}}, target));
-  TccKernel kernel = module->Find(lowered.name);
-  if (!kernel) return absl::InternalError("the compiled module has no kernel " + lowered.name);
+  CompiledFunction compiled;
+  TCC_ASSIGN_OR_RETURN(compiled.module_, Jit({{lowered}}, target));
+  compiled.name_ = lowered.name;
+  return compiled;
+}
+
+Status CompiledFunction::Run(std::vector<Tensor>& arguments, std::span<const int64_t> sizes) const {
+  TccKernel kernel = module_->Find(name_);
+  if (!kernel) return absl::InternalError("the compiled module has no kernel " + name_);
   std::vector<void*> buffers;
   for (Tensor& tensor : arguments) buffers.push_back(MutableBytes(tensor).data());
   TccRuntime runtime{nullptr, RunSerially, Allocate64, Free64, TccMath};
-  int32_t code = kernel(&runtime, buffers.data(), nullptr);
+  int32_t code = kernel(&runtime, buffers.data(), sizes.data());
   return code == TCC_KERNEL_OK ? OkStatus()
                                : absl::InternalError(fmt::format("the kernel returned {}", code));
+}
+
+Status RunCompiled(const Function& lowered, std::vector<Tensor>& arguments) {
+  TCC_ASSIGN_OR_RETURN(CompiledFunction compiled, CompiledFunction::Make(lowered));
+  return compiled.Run(arguments);
 }
 
 bool HasThreads(const Function& fn) {

@@ -1,4 +1,5 @@
 #include "schedule/sketches/parts/sketch.h"
+#include "tests/fuzz/free_schedule_point.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/operator_point.h"
 #include "tests/fuzz/random/typed_function.h"
@@ -54,7 +55,7 @@ Status CheckTypedPoint(uint64_t seed, const Target& target, Histogram& histogram
 // Of eight points, one is of a hand-written schedule or of a function over all dtypes, one of a
 // sketch of a network's task, two are of sketches of operators and four of steps: these go through
 // all pairs of operator and step in turn.
-Status CheckPointOf(uint64_t seed, const std::string& emit, Histogram& histogram) {
+Status CheckPointOf(uint64_t seed, const std::string& folder, Histogram& histogram) {
   constexpr ScheduleSource kSources[] = {ScheduleSource::kSteps,     ScheduleSource::kSteps,
                                          ScheduleSource::kSteps,     ScheduleSource::kThreadedSteps,
                                          ScheduleSource::kCpuSketch, ScheduleSource::kGpuSketch};
@@ -73,18 +74,25 @@ Status CheckPointOf(uint64_t seed, const std::string& emit, Histogram& histogram
   OperatorPoint point{.op = pair % ops,
                       .source = kSources[place],
                       .wanted = pair / ops % StepNames().size(),
-                      .emit = emit.empty() ? "" : fmt::format("{}/{}", emit, seed)};
+                      .emit = folder};
   return CheckOperatorPoint(point, seed, histogram);
 }
+
+// Every third point is a function with free sizes; the others are numbered without it.
+constexpr uint64_t kFreeShare = 3;
 
 }  // namespace
 
 FuzzResult FuzzSchedule(const FuzzOptions& options) {
   StartWatchdog({.seconds = 120, .resident_bytes = int64_t{4} << 30});
+  int64_t of_numbers = 0;
   FuzzResult result = RunPoints("schedule", options, [&](uint64_t seed, Histogram& histogram) {
-    return CheckPointOf(seed, options.emit, histogram);
+    if (seed % kFreeShare == 0) return CheckFreeSchedulePoint(seed, histogram);
+    ++of_numbers;
+    std::string folder = options.emit.empty() ? "" : fmt::format("{}/{}", options.emit, seed);
+    return CheckPointOf(seed - seed / kFreeShare, folder, histogram);
   });
-  ReportStepTable(OperatorNames(), result.passed, result);
+  ReportStepTable(OperatorNames(), std::min(of_numbers, result.passed), result);
   return result;
 }
 

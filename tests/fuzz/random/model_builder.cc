@@ -9,9 +9,16 @@ using namespace onnx_bytes;
 
 namespace {
 
-std::vector<std::string> DimsOf(const std::vector<int64_t>& shape) {
+// Extents of models with free dimensions that depend on none.
+constexpr int64_t kKnownExtents[] = {0, 1, 2, 3, 4, 6, 8, 16, 20};
+
+std::vector<std::string> DimsOf(const std::vector<int64_t>& shape,
+                                const std::vector<FreeDim>& free) {
   std::vector<std::string> dims;
-  for (int64_t extent : shape) dims.push_back(std::to_string(extent));
+  for (int64_t extent : shape) {
+    auto dim = std::ranges::find(free, extent, &FreeDim::extent);
+    dims.push_back(dim == free.end() ? std::to_string(extent) : dim->name);
+  }
   return dims;
 }
 
@@ -53,7 +60,8 @@ int OnnxTypeOf(DTypeCode type) {
   return kOnnxFloat;
 }
 
-Tensor ModelBuilder::RandomTensor(DTypeCode type, const std::vector<int64_t>& shape, double bound) {
+Tensor RandomTensor(DTypeCode type, const std::vector<int64_t>& shape, double bound,
+                    Random& random) {
   Tensor tensor = MakeZeroTensor(type, shape);
   int64_t count = ElementCount(shape).value();
   auto steps = static_cast<int64_t>(bound * 8);
@@ -76,9 +84,11 @@ std::string ModelBuilder::FreshName() {
 
 ModelValue ModelBuilder::AddInput(DTypeCode type, const std::vector<int64_t>& shape, double bound) {
   ModelValue value{FreshName(), type, shape, bound, true};
-  spec_.inputs.push_back(InputOf(value.name, OnnxTypeOf(type), DimsOf(shape)));
-  inputs_.push_back(RandomTensor(type, shape, bound));
-  shapes_.emplace(value.name, shape);
+  std::vector<std::string> dims = DimsOf(shape, free);
+  spec_.inputs.push_back(InputOf(value.name, OnnxTypeOf(type), dims));
+  inputs_.push_back(RandomTensor(type, shape, bound, random));
+  input_infos_.push_back({type, shape, std::move(dims), bound});
+  if (free.empty()) shapes_.emplace(value.name, shape);
   has_half_ = has_half_ || type == DTypeCode::kFloat16;
   Keep(value);
   return value;
@@ -101,7 +111,7 @@ std::string ModelBuilder::AddTensor(const Tensor& tensor) {
 
 ModelValue ModelBuilder::AddConstant(DTypeCode type, const std::vector<int64_t>& shape,
                                      double bound) {
-  return {AddTensor(RandomTensor(type, shape, bound)), type, shape, bound, true};
+  return {AddTensor(RandomTensor(type, shape, bound, random)), type, shape, bound, true};
 }
 
 std::string ModelBuilder::AddInts(const std::vector<int64_t>& values) {
@@ -144,10 +154,28 @@ std::optional<ModelValue> ModelBuilder::PickFloat(double bound, int64_t least_ra
   });
 }
 
+bool ModelBuilder::Varies(int64_t extent) const {
+  return !free.empty() && std::ranges::count(kKnownExtents, extent) == 0;
+}
+
+bool ModelBuilder::AnyVaries(std::span<const int64_t> extents) const {
+  return std::ranges::any_of(extents, [&](int64_t extent) { return Varies(extent); });
+}
+
 int64_t ModelBuilder::AnyAxis(int64_t rank, int64_t* written) {
   int64_t axis = random.Between(0, rank - 1);
   *written = Chance(30) ? axis - rank : axis;
   return axis;
+}
+
+std::vector<FreeDim> ModelBuilder::free_dims() const {
+  std::vector<FreeDim> dims = free;
+  std::erase_if(dims, [&](const FreeDim& dim) {
+    return std::ranges::none_of(input_infos_, [&](const ModelInput& input) {
+      return std::ranges::count(input.shape, dim.extent) > 0;
+    });
+  });
+  return dims;
 }
 
 std::string ModelBuilder::Finish() {
@@ -166,7 +194,9 @@ std::string ModelBuilder::Finish() {
   for (size_t i = values_.size(); i-- > 0 && outputs < kMaxOutputs;) {
     const ModelValue& value = values_[i];
     if (!given.contains(value.name) || read.contains(value.name)) continue;
-    graph.Sub(12, InputOf(value.name, OnnxTypeOf(value.type), DimsOf(value.shape)));
+    std::vector<std::string> dims = DimsOf(value.shape, {});
+    if (!free.empty()) std::ranges::fill(dims, "");  // any may depend on free ones
+    graph.Sub(12, InputOf(value.name, OnnxTypeOf(value.type), dims));
     ++outputs;
   }
   Wire import = Wire().Bytes(1, "").Varint(2, static_cast<uint64_t>(opset));

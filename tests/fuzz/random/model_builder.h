@@ -2,6 +2,7 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,24 @@ struct ModelValue {
   bool is_float() const { return DType(type).is_float(); }
 };
 
+// A dimension of inputs that runs choose. Axes of inputs that have its extent are it.
+struct FreeDim {
+  const char* name;
+  int64_t extent;  // where the model is built; a number that no other dimension has
+};
+
+// Describes an input, to draw other elements for it.
+struct ModelInput {
+  DTypeCode type;
+  std::vector<int64_t> shape;
+  std::vector<std::string> dims;  // names of free dimensions, else numbers
+  double bound;
+};
+
+// Multiples of 1/8 in [-bound, bound], integers from -bound to bound.
+Tensor RandomTensor(DTypeCode type, const std::vector<int64_t>& shape, double bound,
+                    Random& random);
+
 // An ONNX model under construction. Every node that is added is valid: shapes fit by construction.
 class ModelBuilder {
  public:
@@ -32,8 +51,9 @@ class ModelBuilder {
   Random& random;
   const int opset;
   DTypeCode real = DTypeCode::kFloat32;  // of operators that are drawn in one float type
+  std::vector<FreeDim> free;
 
-  // Elements are multiples of 1/8 in [-bound, bound], integers from -bound to bound.
+  // Elements are RandomTensor's.
   ModelValue AddInput(DTypeCode type, const std::vector<int64_t>& shape, double bound);
   // The same as an initializer.
   ModelValue AddConstant(DTypeCode type, const std::vector<int64_t>& shape, double bound);
@@ -67,27 +87,35 @@ class ModelBuilder {
   }
   std::optional<ModelValue> PickFloat(double bound, int64_t least_rank = 0);
 
+  // Whether an extent depends on free dimensions, as far as numbers tell: constants that have it,
+  // or operands that count on it, would bind them.
+  bool Varies(int64_t extent) const;
+  bool AnyVaries(std::span<const int64_t> extents) const;
+
   // An axis of a rank of at least 1, now and then counted from the end.
   int64_t AnyAxis(int64_t rank, int64_t* written);
   bool Chance(int percent) { return random.Below(100) < static_cast<uint64_t>(percent); }
 
   int nodes() const { return static_cast<int>(spec_.nodes.size()); }
   const std::vector<std::string>& ops() const { return ops_; }
+  const std::vector<ModelInput>& input_infos() const { return input_infos_; }
   const std::vector<Tensor>& inputs() const { return inputs_; }
+  // The inputs' whole shapes; none where dimensions are free.
   const std::map<std::string, std::vector<int64_t>>& shapes() const { return shapes_; }
+  // Returns the free dimensions that inputs have.
+  std::vector<FreeDim> free_dims() const;
   bool has_half() const { return has_half_; }
 
   // The model; what nobody reads are its outputs, five at most (more hide no mistake).
   std::string Finish();
 
  private:
-  Tensor RandomTensor(DTypeCode type, const std::vector<int64_t>& shape, double bound);
-
   onnx_bytes::ModelSpec spec_;
   std::vector<ModelValue> values_;
   std::vector<std::string> ops_;
+  std::vector<ModelInput> input_infos_;
   std::vector<Tensor> inputs_;
-  std::map<std::string, std::vector<int64_t>> shapes_;  // of the inputs
+  std::map<std::string, std::vector<int64_t>> shapes_;
   bool has_half_ = false;
   int names_ = 0;
 };

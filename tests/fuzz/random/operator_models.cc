@@ -394,4 +394,15 @@ RandomModel MakeOperatorModel(const OperatorRow& row, Random& random, DTypeCode 
   return {std::move(bytes), model.inputs(), model.ops(), 1e-3, model.shapes()};
 }
 
+RandomModel MakeFreeOperatorModel(const OperatorRow& row, Random& random) {
+  constexpr int64_t kFree[] = {2, 7, 13, 31, 64, 197};
+  ModelBuilder model(random, kOpset);
+  size_t first = random.Below(std::size(kFree)), second = random.Below(std::size(kFree));
+  model.free.push_back({"dim_n", kFree[first]});
+  if (second != first) model.free.push_back({"dim_m", kFree[second]});
+  row.add(model);
+  std::string bytes = model.Finish();
+  return {std::move(bytes), model.inputs(), model.ops(), 1e-3, {}, model.free_dims()};
+}
+
 }  // namespace tcc

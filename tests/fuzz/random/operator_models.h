@@ -18,5 +18,7 @@ std::span<const OperatorRow> OperatorRows();
 // Its floats are `real`.
 RandomModel MakeOperatorModel(const OperatorRow& row, Random& random,
                               DTypeCode real = DTypeCode::kFloat32);
+// Makes a model whose inputs have one or two free dimensions, of any extent of the list.
+RandomModel MakeFreeOperatorModel(const OperatorRow& row, Random& random);
 
 }  // namespace tcc

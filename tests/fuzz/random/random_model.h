@@ -31,9 +31,18 @@ struct RandomModel {
   double tolerance;
   // The inputs' shapes for the import, which takes a batch of 0 for an unknown one.
   std::map<std::string, std::vector<int64_t>> shapes;
+  std::vector<FreeDim> free = {};  // dimensions of `inputs`
+  std::vector<ModelInput> input_infos = {};
 };
 
 // 5 to 40 nodes of operators that the importer reads.
 RandomModel MakeRandomModel(Random& random);
+// Makes a model over inputs with one to three free dimensions: most of the operators fit at any
+// extents. Where a window or an index does not, the model is not valid at these extents.
+RandomModel MakeFreeModel(Random& random);
+
+// Draws other inputs of a model, for these extents of its free dimensions.
+std::vector<Tensor> InputsAt(const RandomModel& model, const std::map<std::string, int64_t>& dims,
+                             Random& random);
 
 }  // namespace tcc

@@ -76,10 +76,11 @@ bool AddUnary(ModelBuilder& model, const std::string& op) {
 }
 
 // A shape that `shape` broadcasts with: some dimensions 1, some in front left out.
-std::vector<int64_t> BroadcastTo(Random& random, const std::vector<int64_t>& shape) {
+std::vector<int64_t> BroadcastTo(ModelBuilder& model, const std::vector<int64_t>& shape) {
+  Random& random = model.random;
   std::vector<int64_t> other = shape;
   for (int64_t& extent : other) {
-    if (random.OneIn(3)) extent = 1;
+    if (random.OneIn(3) || (model.Varies(extent) && !random.OneIn(40))) extent = 1;
   }
   if (random.OneIn(3)) {
     other.erase(other.begin(),
@@ -111,7 +112,7 @@ ModelValue PartnerOf(ModelBuilder& model, const ModelValue& x, double bound) {
            Broadcasts(value.shape, x.shape, &ignored);
   });
   if (other && model.Chance(60)) return *other;
-  return model.AddConstant(x.type, BroadcastTo(model.random, x.shape), std::min(bound, 3.0));
+  return model.AddConstant(x.type, BroadcastTo(model, x.shape), std::min(bound, 3.0));
 }
 
 bool AddArithmetic(ModelBuilder& model, const std::string& op) {
@@ -138,7 +139,7 @@ bool AddDiv(ModelBuilder& model, const std::string& op) {
   std::optional<ModelValue> x = model.Pick(
       [](const ModelValue& value) { return value.type != DTypeCode::kBool && value.bound <= 1e4; });
   if (!x) return false;
-  std::vector<int64_t> shape = BroadcastTo(model.random, x->shape);
+  std::vector<int64_t> shape = BroadcastTo(model, x->shape);
   Tensor divisor = MakeZeroTensor(x->type, shape);
   int64_t count = ElementCount(shape).value();
   for (int64_t i = 0; i < count; ++i) {
@@ -195,7 +196,7 @@ bool AddPRelu(ModelBuilder& model, const std::string& op) {
   std::optional<ModelValue> x = model.PickFloat(100);
   if (!x) return false;
   std::vector<int64_t> shape = x->shape;
-  for (int64_t& extent : shape) extent = model.Chance(50) ? 1 : extent;
+  for (int64_t& extent : shape) extent = model.Varies(extent) || model.Chance(50) ? 1 : extent;
   ModelValue slope = model.AddConstant(x->type, shape, 2);
   ModelValue result = *x;
   result.bound = 2 * x->bound;
@@ -212,8 +213,7 @@ bool AddComparison(ModelBuilder& model, const std::string& op) {
   std::optional<ModelValue> y = model.Pick([&](const ModelValue& value) {
     return value.exact && value.type == x->type && Broadcasts(value.shape, x->shape, &shape);
   });
-  if (!y || model.Chance(40))
-    y = model.AddConstant(x->type, BroadcastTo(model.random, x->shape), 2);
+  if (!y || model.Chance(40)) y = model.AddConstant(x->type, BroadcastTo(model, x->shape), 2);
   ModelValue result{"", DTypeCode::kBool, {}, 1, true};
   if (!Broadcasts(x->shape, y->shape, &result.shape)) return false;
   model.Add(op, {x->name, y->name}, result);

@@ -28,9 +28,30 @@ std::vector<int64_t> Regrouped(Random& random, const std::vector<int64_t>& shape
   return result;
 }
 
+// Joins neighbours. What a free extent is part of is written as 0 or, once, as -1.
+bool AddJoiningReshape(ModelBuilder& model, const ModelValue& x, const std::string& op) {
+  ModelValue result = x;
+  result.shape.clear();
+  std::vector<int64_t> written;
+  for (size_t d = 0; d < x.shape.size();) {
+    size_t end = d + 1 + model.random.Below(std::min<size_t>(3, x.shape.size() - d));
+    std::span<const int64_t> axes = std::span(x.shape).subspan(d, end - d);
+    int64_t extent = 1;
+    for (int64_t axis : axes) extent *= axis;
+    bool stays = axes.size() == 1 && written.size() == d;
+    written.push_back(!model.AnyVaries(axes) ? extent : stays && !model.Chance(30) ? 0 : -1);
+    result.shape.push_back(extent);
+    d = end;
+  }
+  if (std::ranges::count(written, -1) > 1) return false;
+  model.Add(op, {x.name, model.AddInts(written)}, result);
+  return true;
+}
+
 bool AddReshape(ModelBuilder& model, const std::string& op) {
   std::optional<ModelValue> x = AnyOfRank(model, 0);
   if (!x || x->count() == 0) return false;
+  if (model.AnyVaries(x->shape)) return AddJoiningReshape(model, *x, op);
   ModelValue result = *x;
   result.shape = Regrouped(model.random, x->shape);
   std::vector<int64_t> written = result.shape;
@@ -136,7 +157,7 @@ bool AddSplit(ModelBuilder& model, const std::string& op) {
   if (!x) return false;
   int64_t written;
   int64_t axis = model.AnyAxis(x->rank(), &written);
-  if (x->shape[axis] < 2) return false;
+  if (x->shape[axis] < 2 || (model.Varies(x->shape[axis]) && model.Chance(80))) return false;
   int64_t first = model.random.Between(1, x->shape[axis] - 1);
   ModelValue a = *x, b = *x;
   a.shape[axis] = first;
@@ -188,7 +209,7 @@ bool AddExpand(ModelBuilder& model, const std::string& op) {
   if (model.Chance(30)) result.shape.insert(result.shape.begin(), 3);
   if (result.count() > kMaxCount) return false;
   std::vector<int64_t> written = result.shape;
-  for (int64_t& extent : written) extent = model.Chance(10) ? 1 : extent;
+  for (int64_t& extent : written) extent = model.Varies(extent) || model.Chance(10) ? 1 : extent;
   ModelValue shaped = result;
   for (size_t d = 0; d < written.size(); ++d) {
     size_t skipped = written.size() - x->shape.size();
@@ -250,20 +271,21 @@ bool AddGather(ModelBuilder& model, const std::string& op) {
   int64_t written;
   int64_t axis = model.AnyAxis(x->rank(), &written);
   if (x->shape[axis] == 0) return false;
+  int64_t extent = model.Varies(x->shape[axis]) ? 1 : x->shape[axis];
   std::vector<int64_t> picked;
   for (uint64_t n = model.random.Below(3); n > 0; --n) picked.push_back(model.random.Between(1, 4));
   ModelValue result = *x;
   result.shape.erase(result.shape.begin() + axis);
   result.shape.insert(result.shape.begin() + axis, picked.begin(), picked.end());
   if (result.count() > kMaxCount) return false;
-  std::string indices = model.AddTensor(RandomIndices(model, picked, x->shape[axis]));
+  std::string indices = model.AddTensor(RandomIndices(model, picked, extent));
   model.Add(op, {x->name, indices}, result, {IntAttr("axis", written)});
   return true;
 }
 
 bool AddGatherElements(ModelBuilder& model, const std::string& op) {
   std::optional<ModelValue> x = AnyOfRank(model, 1, 5);
-  if (!x || x->count() == 0) return false;
+  if (!x || x->count() == 0 || model.AnyVaries(x->shape)) return false;
   int64_t written;
   int64_t axis = model.AnyAxis(x->rank(), &written);
   ModelValue result = *x;
@@ -281,7 +303,7 @@ bool AddGatherNd(ModelBuilder& model, const std::string& op) {
   int64_t count = model.random.Between(1, 6);
   Tensor indices = MakeZeroTensor(DTypeCode::kInt64, {count, depth});
   for (int64_t i = 0; i < count * depth; ++i) {
-    int64_t extent = x->shape[i % depth];
+    int64_t extent = model.Varies(x->shape[i % depth]) ? 1 : x->shape[i % depth];
     SetElementInt(indices, i, model.random.Between(-extent, extent - 1));
   }
   ModelValue result = *x;
@@ -296,6 +318,7 @@ bool AddGatherNd(ModelBuilder& model, const std::string& op) {
 bool AddScatterNd(ModelBuilder& model, const std::string& op) {
   std::optional<ModelValue> x = AnyOfRank(model, 1, 4);
   if (!x || x->count() == 0 || x->type == DTypeCode::kBool) return false;
+  if (model.AnyVaries(x->shape)) return false;
   std::vector<int64_t> rows(static_cast<size_t>(x->shape[0]));
   std::iota(rows.begin(), rows.end(), 0);
   for (size_t i = rows.size(); i > 1; --i) std::swap(rows[i - 1], rows[model.random.Below(i)]);

@@ -87,7 +87,8 @@ bool AddTopK(ModelBuilder& model, const std::string& op) {
   if (!x) return false;
   int64_t written;
   int64_t axis = model.AnyAxis(x->rank(), &written);
-  int64_t k = model.random.Between(1, std::min<int64_t>(x->shape[axis], 5));
+  int64_t k = model.random.Between(
+      1, std::min<int64_t>(model.Varies(x->shape[axis]) ? 1 : x->shape[axis], 5));
   ModelValue values = *x, indices = *x;
   values.shape[axis] = indices.shape[axis] = k;
   values.name = model.FreshName();
@@ -130,6 +131,7 @@ bool AddLayerNormalization(ModelBuilder& model, const std::string& op) {
   int64_t written;
   int64_t axis = model.AnyAxis(x->rank(), &written);
   std::vector<int64_t> inner(x->shape.begin() + axis, x->shape.end());
+  if (model.AnyVaries(inner)) return false;
   std::vector<std::string> inputs = {x->name, model.AddConstant(x->type, inner, 2).name};
   if (op == "LayerNormalization" && model.Chance(60)) {
     inputs.push_back(model.AddConstant(x->type, inner, 2).name);
@@ -148,6 +150,7 @@ bool AddChannelNormalization(ModelBuilder& model, const std::string& op) {
   });
   if (!x) return false;
   std::vector<int64_t> channels = {x->shape[1]};
+  if (model.Varies(channels[0])) return false;
   ModelValue result = *x;
   result.bound = NormBound(*x);
   result.exact = false;

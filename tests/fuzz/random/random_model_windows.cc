@@ -63,7 +63,7 @@ std::vector<Wire> AttributesOf(const std::vector<Window>& windows, bool dilated)
 
 bool AddConv(ModelBuilder& model, const std::string& op) {
   std::optional<ModelValue> x = AnImage(model, 100);
-  if (!x) return false;
+  if (!x || model.Varies(x->shape[1])) return false;
   std::vector<Window> windows = AnyWindows(model, *x, true);
   int64_t channels = x->shape[1];
   int64_t group = model.Chance(30) ? channels : 1;
@@ -89,7 +89,7 @@ bool AddConv(ModelBuilder& model, const std::string& op) {
 
 bool AddConvTranspose(ModelBuilder& model, const std::string& op) {
   std::optional<ModelValue> x = AnImage(model, 100);
-  if (!x) return false;
+  if (!x || model.Varies(x->shape[1])) return false;
   int64_t channels = x->shape[1];
   int64_t outputs = model.random.Between(1, 4);
   std::vector<int64_t> weight = {channels, outputs};
@@ -156,6 +156,8 @@ bool AddMatMul(ModelBuilder& model, const std::string& op) {
   });
   if (y && model.Chance(70)) {
     result.shape.back() = y->shape.back();
+  } else if (model.Varies(depth)) {
+    return false;
   } else if (model.Chance(85)) {
     y = model.AddConstant(x->type, {depth, model.random.Between(1, 20)}, 1);
     result.shape.back() = y->shape.back();
@@ -177,13 +179,15 @@ bool AddGemm(ModelBuilder& model, const std::string& op) {
   if (!x) return false;
   bool turn_x = model.Chance(30), turn_y = model.Chance(50);
   int64_t rows = x->shape[turn_x ? 1 : 0], depth = x->shape[turn_x ? 0 : 1];
+  if (model.Varies(depth)) return false;
   int64_t columns = model.random.Between(1, 20);
   std::vector<int64_t> weight = {depth, columns};
   if (turn_y) std::swap(weight[0], weight[1]);
   std::vector<std::string> inputs = {x->name, model.AddConstant(x->type, weight, 1).name};
   if (model.Chance(60)) {
-    std::vector<int64_t> bias =
-        model.Chance(50) ? std::vector<int64_t>{columns} : std::vector<int64_t>{rows, 1};
+    std::vector<int64_t> bias = model.Chance(50) || model.Varies(rows)
+                                    ? std::vector<int64_t>{columns}
+                                    : std::vector<int64_t>{rows, 1};
     inputs.push_back(model.AddConstant(x->type, bias, 1).name);
   }
   ModelValue result = *x;

@@ -103,6 +103,40 @@ StatusOr<Artefact> ListedSizes(const CompileOptions& options) {
   return CompileModel(std::move(sized), options);
 }
 
+}  // namespace
+
+StatusOr<Artefact> FreeSizes(const CompileOptions& options) {
+  using namespace onnx_bytes;
+  const std::string model = ModelOf(
+      {.nodes = {{.op = "Concat",
+                  .inputs = {"past", "x"},
+                  .outputs = {"keys"},
+                  .attributes = {IntAttr("axis", 0)},
+                  .name = "concat"},
+                 {.op = "Add", .inputs = {"keys", "mask"}, .outputs = {"m"}, .name = "add"},
+                 {.op = "Reshape", .inputs = {"x", "pairs"}, .outputs = {"p"}, .name = "pair"},
+                 {.op = "MatMul", .inputs = {"x", "w"}, .outputs = {"s"}, .name = "mm"},
+                 {.op = "Relu", .inputs = {"y"}, .outputs = {"r"}, .name = "relu"},
+                 {.op = "MaxPool",
+                  .inputs = {"image"},
+                  .outputs = {"pooled"},
+                  .attributes = {IntsAttr("kernel_shape", {3, 3}), IntsAttr("strides", {2, 2})},
+                  .name = "pool"}},
+       .inputs = {InputOf("past", kOnnxFloat, {"past_length", "2"}),
+                  InputOf("x", kOnnxFloat, {"S", "2"}), InputOf("mask", kOnnxFloat, {"T", "2"}),
+                  InputOf("y", kOnnxFloat, {"S", "3"}),
+                  InputOf("image", kOnnxFloat, {"1", "1", "H", "W"})},
+       .outputs = {"m", "p", "s", "r", "pooled"},
+       .initializers = {Ints("pairs", {-1, 4}), Floats("w", {2, 2}, {1, 2, 3, 4})}});
+  ImportOptions import;
+  import.ranges["past_length"] = {.low = 0, .high = 64, .usual = 4};
+  import.ranges["S"] = {.low = 1, .high = 64, .usual = 4};
+  TCC_ASSIGN_OR_RETURN(Graph graph, ImportOnnxBytes(AsSpan(model), import));
+  return CompileGraph(std::move(graph), options);
+}
+
+namespace {
+
 Status AddArtefacts(std::vector<Seed>& seeds) {
   for (const char* target : {"reference", "x86-64-v3"}) {
     TCC_ASSIGN_OR_RETURN(Target found, FindTarget(target));
@@ -114,6 +148,9 @@ Status AddArtefacts(std::vector<Seed>& seeds) {
     TCC_ASSIGN_OR_RETURN(Artefact listed, ListedSizes(options));
     seeds.push_back(
         {SeedKind::kArtefact, fmt::format("sizes_{}", target), AsString(ArtefactBytes(listed))});
+    TCC_ASSIGN_OR_RETURN(Artefact free, FreeSizes(options));
+    seeds.push_back(
+        {SeedKind::kArtefact, fmt::format("free_{}", target), AsString(ArtefactBytes(free))});
   }
   return OkStatus();
 }

@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "compiler/compile_options.h"
+#include "runtime/artefact/artefact.h"
 #include "support/status.h"
 
 namespace tcc {
@@ -23,6 +25,10 @@ struct Seed {
 // ONNX's own tests where they are installed, and every .onnx, .pb, .npy and .tcc file below
 // `folder` ("" for none) of at most 1 MiB. In a fixed order.
 StatusOr<std::vector<Seed>> SeedCorpus(const std::string& folder);
+
+// A model whose inputs have free dimensions, one of which others settle: a plan with lets, checks,
+// switches and sizes of kernels.
+StatusOr<Artefact> FreeSizes(const CompileOptions& options);
 
 // Writes the seeds to folder/model, folder/tensor, ...
 Status WriteSeeds(const std::vector<Seed>& seeds, const std::string& folder);

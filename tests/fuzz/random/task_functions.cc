@@ -7,7 +7,6 @@
 #include "graph/passes/graph_pipeline.h"
 #include "graph/variants/task.h"
 #include "ir/analysis/canonical.h"
-#include "models/onnx/import_onnx.h"
 #include "models/zoo/zoo.h"
 #include "support/check.h"
 #include "tests/fuzz/random/random_model.h"
@@ -58,16 +57,15 @@ const std::vector<TaskFunction>& ZooTaskFunctions(Zoo zoo) {
   return found->second;
 }
 
-StatusOr<std::vector<TaskFunction>> TasksOfModel(const std::string& bytes) {
-  TCC_ASSIGN_OR_RETURN(Graph graph, ImportOnnxBytes(onnx_bytes::AsSpan(bytes)));
+StatusOr<std::vector<TaskFunction>> TasksOfModel(const std::string& bytes,
+                                                 const ImportOptions& options) {
+  TCC_ASSIGN_OR_RETURN(Graph graph, ImportOnnxBytes(onnx_bytes::AsSpan(bytes), options));
   return TasksOf(std::move(graph));
 }
 
 StatusOr<std::vector<TaskFunction>> RandomTaskFunctions(Random& random) {
   RandomModel model = MakeRandomModel(random);
-  TCC_ASSIGN_OR_RETURN(Graph graph,
-                       ImportOnnxBytes(onnx_bytes::AsSpan(model.bytes), {.shapes = model.shapes}));
-  return TasksOf(std::move(graph));
+  return TasksOfModel(model.bytes, {.shapes = model.shapes});
 }
 
 }  // namespace tcc

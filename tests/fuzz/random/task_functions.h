@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ir/expr/function.h"
+#include "models/onnx/import_onnx.h"
 #include "support/random.h"
 #include "support/status.h"
 
@@ -24,7 +25,8 @@ enum class Zoo : uint8_t { kSmall, kFull };
 const std::vector<TaskFunction>& ZooTaskFunctions(Zoo zoo = Zoo::kSmall);
 
 // Those of an ONNX file's bytes.
-StatusOr<std::vector<TaskFunction>> TasksOfModel(const std::string& bytes);
+StatusOr<std::vector<TaskFunction>> TasksOfModel(const std::string& bytes,
+                                                 const ImportOptions& options = {});
 
 // Those of one random model (random_model.h).
 StatusOr<std::vector<TaskFunction>> RandomTaskFunctions(Random& random);
