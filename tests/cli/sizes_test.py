@@ -170,6 +170,18 @@ class Sizes(CommandTest):
         self.assertIn("node 'pairs' (Reshape)", self.error)
         self.assertIn("which have to be equal", self.error)
 
+    def test_sizes_that_no_array_has_are_refused(self):
+        self.write_product()
+        self.call("compile", self.model, "-o", self.artefact, "--dim", "B=1..4", "--dim", "S=1..64")
+        out, path = self.folder / "out", self.folder / "x.npy"
+        for batch in (0, -1, 5, 2**31, 2**62):
+            header = str({"descr": "<f4", "fortran_order": False, "shape": (batch, 2, 8)}).encode()
+            header += b" " * (-(len(header) + 11) % 64) + b"\n"
+            path.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header
+                             + bytes(4 * 2 * 8 * (batch if batch == 5 else 0)))
+            self.call("run", self.artefact, "--input", f"x={path}", "--output-dir", out, expect=4)
+            self.assertEqual(list(out.glob("*")), [])
+
     def test_a_dimension_has_a_size_or_a_range(self):
         self.write_product()
         for words, message in (
