@@ -6,6 +6,7 @@
 #include "graph/ops/normal_form.h"
 #include "graph/passes/infer_shapes.h"
 #include "ir/expr/visitor.h"
+#include "ir/simplify/simplify.h"
 
 namespace tcc {
 namespace {
@@ -59,6 +60,13 @@ std::optional<size_t> PlaceOfVar(const Graph& graph, const Expr& formula) {
   return std::nullopt;
 }
 
+// Refuses an agreement that holds for no values of the Shape variables.
+Status CheckPossible(const Agreement& pair) {
+  Interval difference = BoundsOf(Simplify(pair.a - pair.b), {});
+  if (difference.low <= 0 && 0 <= difference.high) return OkStatus();
+  return InvalidInput("{} are {} and {}", pair.where, ShapeText({pair.a}), ShapeText({pair.b}));
+}
+
 }  // namespace
 
 Status BindAtUsual(Graph& graph) {
@@ -96,13 +104,14 @@ Substitution Settled(const Graph& graph, const Agreement& agreement) {
   return {};
 }
 
-Substitution AddAgreements(Graph& graph, const std::vector<Agreement>& agreements) {
+StatusOr<Substitution> AddAgreements(Graph& graph, const std::vector<Agreement>& agreements) {
   Substitution replaced;
   for (const Agreement& fresh : agreements) {
     Agreement pair = fresh;
     pair.a = NormalForm(graph, Substitute(pair.a, replaced));
     pair.b = NormalForm(graph, Substitute(pair.b, replaced));
     if (SameExtent(pair.a, pair.b)) continue;
+    TCC_RETURN_IF_ERROR(CheckPossible(pair));
     Substitution settled = Settled(graph, pair);
     if (settled.empty()) {
       // The variable of an input's dimension stays, which binds it.
@@ -114,6 +123,7 @@ Substitution AddAgreements(Graph& graph, const std::vector<Agreement>& agreement
     for (auto& [var, value] : replaced) value = Substitute(value, settled);
     replaced.insert(settled.begin(), settled.end());
     SubstituteDims(graph, settled);
+    for (const Agreement& other : graph.agreements) TCC_RETURN_IF_ERROR(CheckPossible(other));
   }
   return replaced;
 }

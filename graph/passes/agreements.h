@@ -23,7 +23,8 @@ Substitution Settled(const Graph& graph, const Agreement& agreement);
 
 // Adds agreements to a graph. One that settles a variable replaces it everywhere, so that an
 // input's dimension may become a formula; another one stays, its shorter formula first, which
-// replaces the other one where that is a whole dimension. Returns the variables that were replaced.
-Substitution AddAgreements(Graph& graph, const std::vector<Agreement>& agreements);
+// replaces the other one where that is a whole dimension. Returns the variables that were replaced;
+// InvalidArgument, with where they meet, for extents that are then never equal.
+StatusOr<Substitution> AddAgreements(Graph& graph, const std::vector<Agreement>& agreements);
 
 }  // namespace tcc

@@ -150,7 +150,7 @@ class ShapeInference {
     if (IsRecurrence(node)) {
       TCC_ASSIGN_OR_RETURN(ExpandedRecurrence expanded, ExpandRecurrence(graph_, node));
       TCC_RETURN_IF_ERROR(LookAt(node, std::move(expanded.nodes)));
-      Agree(std::move(expanded.agreements));
+      TCC_RETURN_IF_ERROR(Agree(std::move(expanded.agreements)));
       return OkStatus();
     }
     TCC_ASSIGN_OR_RETURN(std::vector<Agreement> agreements, InferNode(graph_, node));
@@ -159,7 +159,7 @@ class ShapeInference {
       TCC_ASSIGN_OR_RETURN(known, EvaluateIfSmall(graph_, node, budget_));
     }
     if (!known) graph_.nodes.push_back(std::move(node));
-    Agree(std::move(agreements));
+    TCC_RETURN_IF_ERROR(Agree(std::move(agreements)));
     return OkStatus();
   }
 
@@ -175,7 +175,7 @@ class ShapeInference {
       std::ranges::move(body.agreements, std::back_inserter(agreements));
     for (Graph& body : node.bodies) body.agreements.clear();
     if (inferred.stays) graph_.nodes.push_back(std::move(node));
-    Agree(std::move(agreements));
+    TCC_RETURN_IF_ERROR(Agree(std::move(agreements)));
     return OkStatus();
   }
 
@@ -188,16 +188,17 @@ class ShapeInference {
   }
 
   // A part leaves its agreements to the whole graph, whose variables they may settle.
-  void Agree(std::vector<Agreement> agreements) {
-    if (agreements.empty()) return;
+  Status Agree(std::vector<Agreement> agreements) {
+    if (agreements.empty()) return OkStatus();
     if (is_part_) {
       std::ranges::move(agreements, std::back_inserter(graph_.agreements));
-      return;
+      return OkStatus();
     }
-    Substitution replaced = AddAgreements(graph_, agreements);
+    TCC_ASSIGN_OR_RETURN(Substitution replaced, AddAgreements(graph_, agreements));
     for (Node& node : pending_) {
       for (Graph& body : node.bodies) SubstituteDims(body, replaced);
     }
+    return OkStatus();
   }
 
   Graph& graph_;

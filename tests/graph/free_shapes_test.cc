@@ -303,6 +303,25 @@ TEST_CASE("extents that never agree are refused by the node", "[graph][error]") 
   CHECK(Message(status) == "node 'y' (Add): operands' dimensions 0 are N and 100");
 }
 
+TEST_CASE("extents that contradict once a dimension is settled are refused", "[graph][error]") {
+  Graph graph = ParsedGraph(R"(graph g {
+    dim N in 1..64 usual 8
+    dim M in 1..64 usual 8
+    input a: f32[N, 4]
+    input b: f32[M, 4]
+    input c: f32[5x4]
+    two = Concat(a, a) {axis: 0} : f32[]
+    three = Concat(b, b, b) {axis: 0} : f32[]
+    x = Add(two, three) : f32[]
+    n = Add(a, c) : f32[]
+    m = Add(b, c) : f32[]
+    return x, n, m
+  })");
+  Status status = InferShapes(graph);
+  CHECK(status.code() == absl::StatusCode::kInvalidArgument);
+  CHECK(Message(status) == "node 'x' (Add): operands' dimensions 0 are 10 and 15");
+}
+
 TEST_CASE("arithmetic on dimensions has elements, and no node when nothing reads them", "[graph]") {
   Constants constants = {{"one", I64({1}, {1})},
                          {"minus", I64({1}, {-1})},
