@@ -45,8 +45,7 @@ enum class WindowRounding : uint8_t { kFloor, kCeil };
 // spatial extents. With kCeil the last window may extend beyond the end, but no window starts in
 // the padding there. InvalidArgument where a window never fits. That it fits is taken for granted,
 // for the run to check, but in an input that may be empty: that has no output where it does not.
-StatusOr<std::vector<WindowDim>> WindowDims(NodeLowering& node,
-                                            const std::vector<Expr>& spatial,
+StatusOr<std::vector<WindowDim>> WindowDims(NodeLowering& node, const std::vector<Expr>& spatial,
                                             const std::vector<int64_t>& kernel,
                                             WindowRounding rounding);
 

@@ -11,11 +11,11 @@ namespace tcc {
 // Infers the shapes of the bodies and results of an If or Loop from known operand shapes.
 //
 // Uses a known condition or trip count at once, because shapes may depend on it: an If with a
-// constant condition becomes its branch, one with a condition over Shape variables and branches that
-// do not fit each other the branch of the usual sizes (an agreement), a Loop that runs once becomes its body, and one that does
-// not run becomes its initial values. Moves captured constants into the bodies and turns a carried
-// value that never changes into a captured one. Slices are scanned along dimension 0 afterwards,
-// with Transposes around the Loop.
+// constant condition becomes its branch, one with a condition over Shape variables and branches
+// that do not fit each other the branch of the usual sizes (an agreement), a Loop that runs once
+// becomes its body, and one that does not run becomes its initial values. Moves captured constants
+// into the bodies and turns a carried value that never changes into a captured one. Slices are
+// scanned along dimension 0 afterwards, with Transposes around the Loop.
 //
 // Unrolls a Loop whose shapes vary (they depend on the iteration, or a carried value grows) if its
 // trip count is known and small.

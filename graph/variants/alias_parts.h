@@ -14,8 +14,8 @@ namespace tcc {
 // split, but are never parts of a Concat. A value that is viewed under another shape, or read by a
 // Loop or If, may only be a part that is one run of bytes. Subgraphs with nothing left to do become
 // kPart; for others `done_elsewhere` names the values that they need not copy. Bodies stay as they
-// are. Parts start at multiples of `alignment` bytes from their buffer's start, at all values of free
-// dimensions.
+// are. Parts start at multiples of `alignment` bytes from their buffer's start, at all values of
+// free dimensions.
 AliasedParts AliasParts(const Graph& graph, std::vector<Subgraph>& subgraphs, int64_t alignment);
 
 }  // namespace tcc
