@@ -147,7 +147,8 @@ Real PlaceOf(const Coordinate& c, Real x, const Make& number, const Divide& divi
 template <typename Real>
 Real PlaceOf(const Coordinate& c, int64_t output) {
   return PlaceOf(
-      c, static_cast<Real>(output), [](const Term& term) { return static_cast<Real>(term.number); },
+      c, static_cast<Real>(output),
+      [](const CoordinateTerm& term) { return static_cast<Real>(term.number); },
       [](Real x, Real y) { return x / y; });
 }
 
@@ -175,13 +176,13 @@ Expr SteppedPlaceOf(const Coordinate& c, const Expr& output) {
   auto divide = [](const SteppedFloat& x, const SteppedFloat& y) {
     return SteppedFloat(Make<Div>(x.Wide(), y.Wide()));
   };
-  auto number = [](const Term& term) { return SteppedFloat(term.As(kFloat32)); };
+  auto number = [](const CoordinateTerm& term) { return SteppedFloat(term.As(kFloat32)); };
   return PlaceOf(c, SteppedFloat(output), number, divide).f32;
 }
 
 Expr PlaceOf(const Coordinate& c, DType type, const Expr& output) {
   return PlaceOf(
-      c, CastTo(type, output), [&](const Term& term) { return term.As(type); },
+      c, CastTo(type, output), [&](const CoordinateTerm& term) { return term.As(type); },
       [](const Expr& x, const Expr& y) -> Expr { return Make<Div>(x, y); });
 }
 
@@ -203,7 +204,7 @@ StatusOr<Coordinate> FreeCoordinate(const NodeLowering& node, const std::string&
   if (mode == "pytorch_half_pixel") {
     if (has_several) return half_pixel;
     auto if_several = [&](double value) {
-      return Term(
+      return CoordinateTerm(
           SelectOf(Expr(1) < dim.output, FloatConst(kFloat64, value), FloatConst(kFloat64, 0)));
     };
     return Coordinate{
@@ -213,8 +214,8 @@ StatusOr<Coordinate> FreeCoordinate(const NodeLowering& node, const std::string&
     // The output's width before rounding.
     Expr width = dim.scale.formula ? F64(dim.output) : dim.scale.As(kFloat64) * F64(dim.input);
     Expr one = FloatConst(kFloat64, 1);
-    return Coordinate{.factor = Term(F64(Plus(dim.input, -1))),
-                      .divisor = Term(MaxOf(width - one, one))};
+    return Coordinate{.factor = CoordinateTerm(F64(Plus(dim.input, -1))),
+                      .divisor = CoordinateTerm(MaxOf(width - one, one))};
   }
   return node.NotKnown(
       {dim.input, dim.output},
@@ -223,7 +224,7 @@ StatusOr<Coordinate> FreeCoordinate(const NodeLowering& node, const std::string&
 
 }  // namespace
 
-Expr Term::As(DType type) const {
+Expr CoordinateTerm::As(DType type) const {
   return formula ? CastTo(type, formula) : FloatConst(type, number);
 }
 

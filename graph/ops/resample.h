@@ -12,12 +12,12 @@ namespace tcc {
 enum class Interpolation : uint8_t { kNearest, kLinear, kCubic };
 
 // A number, or a formula of free extents.
-struct Term {
+struct CoordinateTerm {
   double number = 0;
   Expr formula = {};  // an f64 in place of the number
 
-  Term(double value) : number(value) {}
-  explicit Term(const Expr& f64) : formula(f64) {}
+  CoordinateTerm(double value) : number(value) {}
+  explicit CoordinateTerm(const Expr& f64) : formula(f64) {}
 
   bool Is(double value) const { return !formula && number == value; }
   Expr As(DType type) const;
@@ -26,11 +26,11 @@ struct Term {
 // The map from output place o to the place x = ((o + shift) * factor / divisor + offset) -
 // shift_back in the input.
 struct Coordinate {
-  Term shift = 0;
-  Term factor = 1;
-  Term divisor = 1;
-  Term offset = 0;
-  Term shift_back = 0;
+  CoordinateTerm shift = 0;
+  CoordinateTerm factor = 1;
+  CoordinateTerm divisor = 1;
+  CoordinateTerm offset = 0;
+  CoordinateTerm shift_back = 0;
   bool rounds_steps = true;  // else x alone is rounded
 
   // Returns whether no term is a formula, as `At` and `RoundedAt` of a number expect.
@@ -61,7 +61,7 @@ std::optional<ScaleRatio> RatioOf(double scale);
 struct ResampledDim {
   Expr input;
   Expr output;
-  Term scale = 1;  // output / input but for rounding
+  CoordinateTerm scale = 1;  // output / input but for rounding
   // The scale of a free dimension where it is known; numbers need none.
   std::optional<ScaleRatio> ratio = {};
   Coordinate coordinate = {};

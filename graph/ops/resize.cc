@@ -80,8 +80,9 @@ void SetSize(const Expr& size, ResampledDim& dim) {
     return;
   }
   dim.ratio = RatioOfExtents(dim.input, size);
-  dim.scale = dim.ratio ? Term(ScaleOf(*dim.ratio))
-                        : Term(Make<Div>(CastTo(kFloat64, size), CastTo(kFloat64, dim.input)));
+  dim.scale = dim.ratio
+                  ? CoordinateTerm(ScaleOf(*dim.ratio))
+                  : CoordinateTerm(Make<Div>(CastTo(kFloat64, size), CastTo(kFloat64, dim.input)));
 }
 
 Status SetScale(const NodeLowering& node, double scale, ResampledDim& dim) {

@@ -90,7 +90,8 @@ def _path(value: Any) -> str | None:
 def _dim(value: Any) -> int | str | None:
     if isinstance(value, str):
         return value if re.fullmatch(r"\d*\.\.\d*(:\d+)?", value, re.ASCII) else None
-    return _COUNT.taken(value)
+    size: int | None = _COUNT.taken(value)
+    return size
 
 
 def _open_shape(value: Any) -> tuple[int | None, ...] | None:

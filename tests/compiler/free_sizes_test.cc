@@ -199,7 +199,7 @@ TEST_CASE("the checks of a plan come before memory for outputs", "[compiler][fre
   Status status = executor.Run(std::vector{MakeZeroTensor(kFloat32, {2, 1})}).status();
   CHECK(absl::IsInvalidArgument(status));
   CHECK(Message(status) == "node 'y' (Pad): dimension 0 of 'y' is (S - 4), which is negative here");
-  // Where a caller asks for the shape alone.
+  // A caller may ask for the shape without a run.
   const Metadata& metadata = module.metadata();
   CHECK(Message(ShapeOf(metadata.outputs[0], metadata, Sizes{2}).status()) ==
         "dimension 0 of 'y' is (S - 4), which is -2 for S=2");

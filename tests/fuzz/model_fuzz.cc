@@ -106,7 +106,7 @@ Status CheckPoint(uint64_t seed, const std::string& folder, Histogram& histogram
 
 using Dims = std::map<std::string, int64_t>;
 
-// The ends of a range are those of most models, or near to where the model was built; the usual
+// A range ends where most models end it, or near to where the model was built; the usual
 // extent has nothing to do with that.
 DimRange AnyRange(const FreeDim& dim, Random& random) {
   constexpr int64_t kUsual[] = {1, 2, 4, 8, 13, 64};
