@@ -11,6 +11,7 @@ using Lowering = Status (*)(NodeLowering& node);
 
 // Returns nullptr for an operator of the form kUnlowered.
 Lowering LoweringOf(OpKind op) {
+  // NOLINTBEGIN(bugprone-branch-clone): the table has operators with one lowering.
   switch (op) {
 #define TCC_SCALAR_CASE(name, ...) case OpKind::k##name:
     TCC_SCALAR_KINDS(TCC_SCALAR_CASE)
@@ -32,6 +33,7 @@ Lowering LoweringOf(OpKind op) {
     case OpKind::kUnique:
       return nullptr;
   }
+  // NOLINTEND(bugprone-branch-clone)
   TCC_UNREACHABLE();
 }
 

@@ -203,7 +203,6 @@ TEST_CASE("messages in C name options by their keys", "[api]") {
     CHECK(answer.code == code);
     CHECK_THAT(answer.message, Contains(what) && !Contains("::") && !Contains("--"));
   };
-  refused(FreeAddModel(), {}, TCC_UNSUPPORTED, "(option dim, option shape)");
   refused(AddModel(), {{"dim", "K=1"}}, TCC_USAGE, "no dimension is named 'K'");
   refused(FreeAddModel(), {{"at", "K=1"}}, TCC_USAGE, "no dimension is named 'K'; there are M, N");
   refused(AddModel(), {{"target", "vax"}}, TCC_USAGE, "'vax'");

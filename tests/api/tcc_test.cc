@@ -486,9 +486,6 @@ TEST_CASE("messages name fields of the API and no option of the command line", "
     CHECK_THAT(text, !Catch::Matchers::Contains("--"));
     return text;
   };
-  CHECK(message(FreeAddModel(), {}) ==
-        "inputs have free dimensions: 'x' (N), 'b' (M); expected each to be given a value "
-        "(CompileOptions::dims, CompileOptions::shapes)");
   CHECK(message(AddModel(), {.dims = {{"K", 1}}}) ==
         "no dimension is named 'K'; all of them are fixed (CompileOptions::dims)");
   CHECK(message(FreeAddModel(), {.dims = {{"N", -1}}}) ==

@@ -138,11 +138,10 @@ class Run(CommandTest):
         self.assertIn("with N=2, M=3, values of s: node 'r' (Reshape)", self.error)
         self.assertFalse((self.cache / "session").exists())
 
-    def test_random_inputs_need_sizes_and_values_that_decide_shapes(self):
+    def test_random_inputs_have_the_usual_sizes_and_need_values_that_decide_shapes(self):
         model = self.model()
-        self.run_model(model, expect=3)
-        for name in ["N", "M"]:
-            self.assertIn(f"--dim {name}=SIZE", self.error)
+        self.run_model(model, expect=4)
+        self.assertIn("with N=8, M=128, values of s: node 'r' (Reshape)", self.error)
         np.save(self.folder / "s.npy", np.array([3, 8], np.int64))
         text = self.run_model(model, "--dim", "N=2", "--dim", "M=3", "--bind",
                               f"s={self.folder}/s.npy")
