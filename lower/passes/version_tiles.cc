@@ -192,7 +192,7 @@ class TileVersion final : public BoundedMutator {
   // goes to a cell of the tile that nobody reads.
   Stmt Tail(const Block& block) const {
     const std::string name = block.name + ".tail";
-    const Stmt same = MakeStmt<Block>(name, block.iters, block.guards, block.predicate, block.body);
+    Stmt same = MakeStmt<Block>(name, block.iters, block.guards, block.predicate, block.body);
     if (!WritesOwnCells(block)) return same;
     std::vector<IterVar> iters = block.iters;
     std::vector<IterVar> clamped;
