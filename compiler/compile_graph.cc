@@ -22,7 +22,10 @@
 #include "support/wanted_option.h"
 
 namespace tcc {
+namespace {
 
+// Fails with Unimplemented, naming all unbound dimensions, if an input has any: a listed size
+// has numbers for all extents.
 Status ExpectBoundInputs(const Graph& graph) {
   std::vector<std::string> inputs, dims, shapes;
   for (ValueId id : graph.inputs) {
@@ -42,8 +45,6 @@ Status ExpectBoundInputs(const Graph& graph) {
   for (const std::string& input : shapes) status = WithOption(status, Option::kShapes, input);
   return status;
 }
-
-namespace {
 
 // Warns of what the passes found odd. A line that comes at several sizes is told once.
 void WarnOfOddities(const std::vector<std::string>& lines, std::set<std::string>& told,

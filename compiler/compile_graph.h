@@ -13,11 +13,7 @@ StatusOr<Artefact> CompileGraph(Graph graph, const CompileOptions& options);
 
 // Compiles a model at all of its listed sizes into one artefact: kernels and constants that are
 // equal are there once. A run takes the graph for the size of its inputs. Dimensions may be free
-// except in a GPU's kernels and where sizes are listed without a graph for all others.
+// except where sizes are listed without a graph for all others.
 StatusOr<Artefact> CompileModel(SizedModel model, const CompileOptions& options);
-
-// Fails with Unimplemented, naming all unbound dimensions, if an input has any: kernels are made
-// for one size.
-Status ExpectBoundInputs(const Graph& graph);
 
 }  // namespace tcc

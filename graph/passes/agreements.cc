@@ -4,6 +4,7 @@
 
 #include "graph/ops/node_lowering.h"
 #include "graph/ops/normal_form.h"
+#include "graph/passes/elements.h"
 #include "graph/passes/infer_shapes.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
@@ -26,11 +27,7 @@ void FoldElements(Graph& graph) {
     std::optional<std::vector<int64_t>> numbers = AsNumbers(value.elements);
     bool is_input = std::ranges::count(graph.inputs, static_cast<ValueId>(id)) > 0;
     if (value.elements.empty() || !numbers || is_input) continue;
-    Tensor tensor = MakeZeroTensor(value.dtype, *StaticShape(value));
-    for (size_t i = 0; i < numbers->size(); ++i) {
-      SetElementInt(tensor, static_cast<int64_t>(i), (*numbers)[i]);
-    }
-    value.constant = std::move(tensor);
+    value.constant = TensorOfInts(value.dtype, *StaticShape(value), *numbers);
     value.elements.clear();
     folded[id] = true;
   }
@@ -67,6 +64,21 @@ Status CheckPossible(const Agreement& pair) {
   return InvalidInput("{} are {} and {}", pair.where, ShapeText({pair.a}), ShapeText({pair.b}));
 }
 
+// Returns the variable that an agreement settles, and its value: one side is a lone variable of the
+// graph that the other side does not use. Of two lone variables the later one is settled. Empty if
+// the agreement settles none.
+Substitution Settled(const Graph& graph, const Agreement& agreement) {
+  std::optional<size_t> a = PlaceOfVar(graph, agreement.a);
+  std::optional<size_t> b = PlaceOfVar(graph, agreement.b);
+  if (a && (!b || *a > *b) && !UsesVar(agreement.b, graph.shape_vars[*a])) {
+    return {{graph.shape_vars[*a], agreement.b}};
+  }
+  if (b && !UsesVar(agreement.a, graph.shape_vars[*b])) {
+    return {{graph.shape_vars[*b], agreement.a}};
+  }
+  return {};
+}
+
 }  // namespace
 
 Status BindAtUsual(Graph& graph) {
@@ -90,18 +102,6 @@ void SubstituteDims(Graph& graph, const Substitution& values) {
     if (!SameExtent(pair.a, pair.b)) graph.agreements.push_back(std::move(pair));
   }
   Rewrite(graph, graph, values);
-}
-
-Substitution Settled(const Graph& graph, const Agreement& agreement) {
-  std::optional<size_t> a = PlaceOfVar(graph, agreement.a);
-  std::optional<size_t> b = PlaceOfVar(graph, agreement.b);
-  if (a && (!b || *a > *b) && !UsesVar(agreement.b, graph.shape_vars[*a])) {
-    return {{graph.shape_vars[*a], agreement.b}};
-  }
-  if (b && !UsesVar(agreement.a, graph.shape_vars[*b])) {
-    return {{graph.shape_vars[*b], agreement.a}};
-  }
-  return {};
 }
 
 StatusOr<Substitution> AddAgreements(Graph& graph, const std::vector<Agreement>& agreements) {

@@ -16,11 +16,6 @@ void SubstituteDims(Graph& graph, const Substitution& values);
 // Fails as InferShapes does, and with InvalidArgument where the usual values do not agree.
 Status BindAtUsual(Graph& graph);
 
-// Returns the variable that an agreement settles, and its value: one side is a lone variable of the
-// graph that the other side does not use. Of two lone variables the later one is settled. Empty if
-// the agreement settles none.
-Substitution Settled(const Graph& graph, const Agreement& agreement);
-
 // Adds agreements to a graph. One that settles a variable replaces it everywhere, so that an
 // input's dimension may become a formula; another one stays, its shorter formula first, which
 // replaces the other one where that is a whole dimension. Returns the variables that were replaced;

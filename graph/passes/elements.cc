@@ -398,4 +398,13 @@ bool ReadsElements(const Graph& graph, const Node& node, ValueId input) {
   return !lowered.ok() || std::ranges::find(lowered->inputs, input) != lowered->inputs.end();
 }
 
+Tensor TensorOfInts(DType dtype, const std::vector<int64_t>& shape,
+                    const std::vector<int64_t>& elements) {
+  Tensor tensor = MakeZeroTensor(dtype, shape);
+  for (size_t i = 0; i < elements.size(); ++i) {
+    SetElementInt(tensor, static_cast<int64_t>(i), elements[i]);
+  }
+  return tensor;
+}
+
 }  // namespace tcc

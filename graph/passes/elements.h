@@ -19,4 +19,9 @@ std::vector<Expr> ElementsOf(const Graph& graph, const Node& node);
 // formulas may decide no more than its shape, or how often a Loop runs.
 bool ReadsElements(const Graph& graph, const Node& node, ValueId input);
 
+// Returns the tensor of these elements, flat. Expects a type of integers or bool, unless it is
+// empty.
+Tensor TensorOfInts(DType dtype, const std::vector<int64_t>& shape,
+                    const std::vector<int64_t>& elements);
+
 }  // namespace tcc

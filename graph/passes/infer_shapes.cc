@@ -89,11 +89,7 @@ bool InferElements(Graph& graph, const Node& node) {
     value.elements = std::move(elements);
     return false;
   }
-  Tensor tensor = MakeZeroTensor(value.dtype, *StaticShape(value));
-  for (size_t i = 0; i < numbers->size(); ++i) {
-    SetElementInt(tensor, static_cast<int64_t>(i), (*numbers)[i]);
-  }
-  SetConstant(value, tensor);
+  SetConstant(value, TensorOfInts(value.dtype, *shape, *numbers));
   return true;
 }
 
