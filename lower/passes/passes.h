@@ -30,8 +30,9 @@ Function InsertBarriers(const Function& fn);
 // Writes two versions of a loop's body that has buffers of its own and blocks that a free extent
 // may end within it: one for bodies that are whole, without guards, and one for the last. There a
 // block that writes to the buffers of the body alone has no guard either: instances behind the end
-// compute what the last one computes, into cells that nobody reads. A body behind the end is left
-// out. Functions without free extents, or over threads, stay as they are.
+// compute what the last one computes, into cells that nobody reads. Where 8 or more rows may be
+// there, a last body of 4 or fewer has a version of its own that computes 4. A body behind the end
+// is left out. Functions without free extents, or over threads, stay as they are.
 //
 //   for i in 0..I { alloc t; for r in 0..6 unrolled { if i * 6 + r < n { t[r] = f(i * 6 + r) } }
 //   ... }

@@ -14,6 +14,10 @@ namespace {
 constexpr int64_t kMaxVersionStores = 1024;
 // Conditions of the version without them, beyond which they cost more than they save.
 constexpr size_t kMaxConditions = 8;
+// Rows of a short tail: what a core does in the time in which it loads a row of the other operand.
+constexpr int64_t kShortRows = 4;
+// Rows from which on a tile has a version for short tails.
+constexpr int64_t kLeastLongRows = 8;
 
 int64_t CountStores(const Stmt& stmt) {
   int64_t count = stmt.as<Store>() != nullptr || stmt.as<Reduce>() != nullptr;
@@ -41,10 +45,18 @@ struct TailCondition {
   Expr least;
   Expr most;
   bool across_lanes = false;  // differs between the lanes of a vector
+  // The one loop by whose iterations the value grows one by one; null: there is no such loop.
+  const For* rows = nullptr;
 };
 
 // The loops of a tile around one of its blocks.
 using Loops = std::vector<const For*>;
+
+// Rows of a tile, of which the last tile may have few.
+struct ShortTail {
+  Expr is_short;                 // at most kShortRows are left
+  std::vector<const For*> rows;  // the loops over them, one around each group of blocks
+};
 
 // The conditions of a tile's blocks that may end within it.
 class TailConditions {
@@ -75,7 +87,45 @@ class TailConditions {
     return result;
   }
 
+  // Returns the rows that a free extent ends; nullopt if they are few in whole tiles, too, or a
+  // loop over them has blocks without that end.
+  std::optional<ShortTail> Short() const {
+    const TailCondition* first = nullptr;
+    ShortTail result;
+    for (const TailCondition& condition : conditions_) {
+      if (condition.rows == nullptr || AsConstant(condition.extent)) continue;
+      if (first == nullptr) first = &condition;
+      if (!Equal(condition.extent, first->extent) || !Equal(condition.least, first->least))
+        continue;
+      if (AsConstant(condition.rows->extent).value_or(0) < kLeastLongRows) return std::nullopt;
+      if (std::ranges::find(result.rows, condition.rows) == result.rows.end())
+        result.rows.push_back(condition.rows);
+    }
+    if (first == nullptr) return std::nullopt;
+    auto ends = [&](const Stmt& block) { return EndsWith(block, *first, result.rows); };
+    bool all_end = std::ranges::all_of(result.rows, [&](const For* loop) {
+      return !Contains(loop->body, [&](const Stmt& s) { return s.as<Block>() && !ends(s); });
+    });
+    if (!all_end) return std::nullopt;
+    result.is_short = Simplify(first->extent <= first->least + Expr(kShortRows));
+    return result;
+  }
+
  private:
+  // Returns whether a block in one of the loops is left out where `end` does not hold.
+  bool EndsWith(const Stmt& stmt, const TailCondition& end, const Loops& rows) const {
+    const auto* block = stmt.as<Block>();
+    auto is_end = [&](const Expr& value, const Expr& extent) {
+      const TailCondition* found = Find(value, extent);
+      return found && Equal(found->extent, end.extent) && Equal(found->least, end.least) &&
+             std::ranges::find(rows, found->rows) != rows.end();
+    };
+    return std::ranges::any_of(block->iters,
+                               [&](const auto& i) { return is_end(i.binding, i.domain); }) ||
+           std::ranges::any_of(block->guards,
+                               [&](const auto& g) { return is_end(g.value, g.extent); });
+  }
+
   void Visit(const Stmt& stmt) {
     if (const auto* loop = stmt.as<For>()) {
       loops_.push_back(loop);
@@ -105,6 +155,7 @@ class TailConditions {
       if (!count || !slope || *slope < 0 || *count < 1) return;
       condition.most = condition.most + Expr(*slope * (*count - 1));
       condition.across_lanes |= (*loop)->for_kind == ForKind::kVectorized && *slope != 0;
+      if (form->vars.size() == 1 && *slope == 1 && !condition.across_lanes) condition.rows = *loop;
     }
     condition.most = Simplify(condition.most);
     condition.least = Simplify(condition.least);
@@ -150,16 +201,18 @@ class ReplaceOutside final : public Mutator {
   const std::vector<const Buffer*>& own_;
 };
 
-// Writes the two versions of a tile.
+// Writes the versions of a tile.
 class TileVersion final : public BoundedMutator {
  public:
-  enum class Kind : uint8_t { kWhole, kTail };
+  enum class Kind : uint8_t { kWhole, kTail, kShortTail };
+  // `short_rows` are the loops that a short tail has kShortRows iterations of.
   TileVersion(Kind kind, const TailConditions& conditions, std::vector<const Buffer*> own,
-              Bounds around)
+              Bounds around, Loops short_rows = {})
       : BoundedMutator(std::move(around)),
         kind_(kind),
         conditions_(conditions),
-        own_(std::move(own)) {}
+        own_(std::move(own)),
+        short_rows_(std::move(short_rows)) {}
 
  private:
   using BoundedMutator::Rewrite;
@@ -169,9 +222,22 @@ class TileVersion final : public BoundedMutator {
   }
 
   // Names are unique in a scheduled function.
+  std::string Suffix() const {
+    switch (kind_) {
+      case Kind::kWhole:
+        return "";
+      case Kind::kTail:
+        return ".tail";
+      case Kind::kShortTail:
+        return ".short";
+    }
+    TCC_UNREACHABLE();
+  }
+
   Stmt RewriteLoop(const For& loop) override {
-    std::string key = kind_ == Kind::kWhole ? loop.key : loop.key + ".tail";
-    return MakeStmt<For>(loop.var, loop.extent, loop.for_kind, key, Mutate(loop.body));
+    bool is_short = std::ranges::find(short_rows_, &loop) != short_rows_.end();
+    const Expr extent = is_short ? Expr(kShortRows) : loop.extent;
+    return MakeStmt<For>(loop.var, extent, loop.for_kind, loop.key + Suffix(), Mutate(loop.body));
   }
   // A domain that ends behind the binding always holds it.
   static void Drop(IterVar& iter) { iter.domain = Simplify(iter.binding + Expr(1)); }
@@ -191,7 +257,7 @@ class TileVersion final : public BoundedMutator {
   // Computes in place of an instance behind the end what the last instance computes: the result
   // goes to a cell of the tile that nobody reads.
   Stmt Tail(const Block& block) const {
-    const std::string name = block.name + ".tail";
+    const std::string name = block.name + Suffix();
     Stmt same = MakeStmt<Block>(name, block.iters, block.guards, block.predicate, block.body);
     if (!WritesOwnCells(block)) return same;
     std::vector<IterVar> iters = block.iters;
@@ -253,6 +319,7 @@ class TileVersion final : public BoundedMutator {
   Kind kind_;
   const TailConditions& conditions_;
   const std::vector<const Buffer*> own_;
+  const Loops short_rows_;
 };
 
 class TileVersioner final : public BoundedMutator {
@@ -282,6 +349,10 @@ class TileVersioner final : public BoundedMutator {
     using Kind = TileVersion::Kind;
     Stmt whole = TileVersion(Kind::kWhole, conditions, own, bounds()).Mutate(tile);
     Stmt tail = WithFreshVars(TileVersion(Kind::kTail, conditions, own, bounds()).Mutate(tile));
+    if (std::optional<ShortTail> few = conditions.Short()) {
+      TileVersion version(Kind::kShortTail, conditions, own, bounds(), few->rows);
+      tail = MakeStmt<If>(few->is_short, WithFreshVars(version.Mutate(tile)), tail);
+    }
     if (Expr begins = BeginsBefore(tile, conditions, own)) tail = MakeStmt<If>(begins, tail);
     return MakeStmt<If>(is_whole, whole, tail);
   }

@@ -79,6 +79,53 @@ TEST_CASE("tiles that a free extent ends are whole or compute what is dropped",
   CheckAtSizes(Rows(kSum), {1, 2, 3, 4, 5, 7, 8, 9, 50});
 }
 
+namespace {
+
+// Returns the text with tiles of 9 rows.
+std::string WithLongTiles(std::string text) {
+  auto replace = [&](const std::string& from, const std::string& to) {
+    for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+      text.replace(at, from.size(), to);
+  };
+  replace("ceildiv(n, 4)", "ceildiv(n, 9)");
+  replace("io * 4", "io * 9");
+  replace("size [4]", "size [9]");
+  replace("0..4", "0..9");
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("the last tile of many rows computes 4 where no more are left",
+          "[lower][passes][versions]") {
+  const std::string text = WithLongTiles(Rows(kSum));
+  Function after = VersionTiles(ParsedFunction(text));
+  std::map<std::string, int64_t> rows;
+  PreOrder(after.body, [&](const Stmt& stmt) {
+    const auto* loop = stmt.as<For>();
+    if (loop && loop->for_kind == ForKind::kUnrolled) rows[loop->key] = *AsConstant(loop->extent);
+  });
+  CHECK(rows == std::map<std::string, int64_t>{{"z/i", 9},
+                                               {"f/i.1", 9},
+                                               {"g/i", 9},
+                                               {"z/i.tail", 9},
+                                               {"f/i.1.tail", 9},
+                                               {"g/i.tail", 9},
+                                               {"z/i.short", 4},
+                                               {"f/i.1.short", 4},
+                                               {"g/i.short", 4}});
+  CheckAtSizes(text, {1, 2, 4, 5, 8, 9, 10, 13, 14, 18, 22, 50});
+}
+
+TEST_CASE("a loop with a block for every row, present or not, keeps its rows",
+          "[lower][passes][versions]") {
+  const std::string text =
+      WithLongTiles(Rows(kSum + " block h(i: spatial n + 8 = io * 4 + i1, k: spatial 3 = k) {"
+                                " S[i] = A[0, k] }"));
+  CHECK_FALSE(GuardsOf(VersionTiles(ParsedFunction(text))).contains("f.short"));
+  CheckAtSizes(text, {1, 4, 5, 9, 10, 50});
+}
+
 TEST_CASE("a sum over rows that may be missing keeps its guard", "[lower][passes][versions]") {
   // Each row of the tile adds to one cell: a row behind the end would be added twice.
   const std::string text = R"(

@@ -137,14 +137,25 @@ RegisterTiling::RegisterTiling(const SketchState& before, const Block& block, co
     if (s != columns_ && Extent(s) > 1) rows_ = s;
   }
   is_columnwise_ = rows_ && IsColumnwise(block, spatial_[columns_]);
-  if (rows_ && !is_columnwise_ && Extent(*rows_) < kMinTileRows) rows_ = MostRows();
+  if (rows_ && !is_columnwise_) rows_ = AxisOfRows(*rows_);
   int64_t rows = rows_ ? Extent(*rows_) : 1;
   tile_ = is_columnwise_ ? ChooseWindowTile(TermsOf(block), rows, Extent(columns_), target, dtype())
                          : ChooseRegisterTile(rows, Extent(columns_), target, dtype());
 }
 
-size_t RegisterTiling::MostRows() const {
-  size_t most = *rows_;
+// An axis that one tile has all of may be a batch, which can be smaller in another run: every tile
+// then has rows behind its end.
+size_t RegisterTiling::AxisOfRows(size_t last) const {
+  const size_t most = MostRows(last);
+  const int64_t rows = Extent(last);
+  const bool in_one_tile =
+      rows <= ChooseRegisterTile(rows, Extent(columns_), target_, dtype()).rows;
+  const bool is_short = rows < kMinTileRows || (in_one_tile && Extent(most) >= kFarMoreRows * rows);
+  return is_short ? most : last;
+}
+
+size_t RegisterTiling::MostRows(size_t last) const {
+  size_t most = last;
   for (size_t s = 0; s < spatial_.size(); ++s) {
     if (s != columns_ && Extent(s) > Extent(most) && SharesColumns(s)) most = s;
   }

@@ -89,8 +89,10 @@ class RegisterTiling {
     double activations = 0, weights = 0;
   };
   Traffic SharedTraffic() const;
-  // Returns the axis for rows where the last one has few values.
-  size_t MostRows() const;
+  // Returns the axis for rows: `last`, or, where that has few values, the one with most.
+  size_t AxisOfRows(size_t last) const;
+  // Returns the axis with most values that read the same panels, `last` among equals.
+  size_t MostRows(size_t last) const;
   // Returns whether all values of the axis read the same cells of the operands that have columns.
   bool SharesColumns(size_t axis) const;
   void SplitColumns(int64_t panels_in_turn);
