@@ -3,9 +3,11 @@
 #include <algorithm>
 
 #include "ir/analysis/accesses.h"
+#include "ir/analysis/affine.h"
 #include "ir/expr/substitute.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/interval.h"
+#include "ir/simplify/simplify.h"
 #include "ir/text/printer.h"
 #include "schedule/analysis/guard.h"
 #include "schedule/analysis/placement.h"
@@ -51,6 +53,32 @@ struct Plan {
   Expr lines;                     // P, the lines that one asks for
 };
 
+bool IsFree(const Expr& extent) {
+  return std::ranges::any_of(VarsOf(extent),
+                             [](const Var& var) { return var->role == VarRole::kShape; });
+}
+
+// Returns the number of the loop's iterations that the block has instances in: fewer than its
+// extent where a free extent ends the block earlier. It is at least 1.
+Expr PresentIterations(const Path& block_path, const Ref<For>& loop) {
+  const Block& block = *BlockAt(block_path);
+  std::vector<Var> vars = {loop->var};
+  for (const Ref<For>& inner : LoopsInside(block_path, loop->key)) vars.push_back(inner->var);
+  Expr present = loop->extent;
+  auto end_by = [&](const Expr& value, const Expr& extent) {
+    if (!IsFree(extent)) return;
+    std::optional<AffineForm> form = ToAffine(Simplify(value), vars);
+    if (!form || form->vars.empty() || !form->vars[0].same_as(loop->var)) return;
+    Expr step = Simplify(form->coefficients[0]);
+    if (AsConstant(step).value_or(0) < 1) return;
+    Expr until_end = CeilDivide(extent - form->rest, step);
+    present = MinOf(present, MaxOf(Expr(1), until_end));
+  };
+  for (const IterVar& iter : block.iters) end_by(iter.binding, iter.domain);
+  for (const LoopGuard& guard : block.guards) end_by(guard.value, guard.extent);
+  return present;
+}
+
 // Returns the largest power of two that is at most `number`, from 1 to 64. A remainder by it is one
 // instruction, in loops that have few.
 Expr PowerOfTwoUpTo(const Expr& number) {
@@ -90,8 +118,12 @@ StatusOr<Plan> MakePlan(const Function& fn, const Prefetch& step) {
   plan.total = CeilDivide(Product(plan.readers, 0), elements);
   Expr iterations = Product(plan.pace, 0);
   plan.every = PowerOfTwoUpTo(FloorDivide(iterations, plan.total));
-  plan.asks = CeilDivide(iterations, plan.every);
+  Expr present(1);
+  for (size_t i = plan.pace.size(); i-- > 0;)
+    present = PresentIterations(block_path, plan.pace[i]) * present;
+  plan.asks = CeilDivide(present, plan.every);
   plan.lines = CeilDivide(plan.total, plan.asks);
+  if (IsFree(present)) plan.lines = MinOf(plan.lines, Expr(kMaxLines));
   return plan;
 }
 
@@ -182,9 +214,9 @@ Function ApplyPrefetch(const Function& fn, const Prefetch& step) {
   Access access = plan.access;
   for (Expr& index : access.indices) index = Substitute(index, later);
   Stmt hint = MakeStmt<If>(line < plan.total, MakeStmt<PrefetchLine>(access));
-  Stmt hints =
-      MakeStmt<If>(FloorModulo(count, plan.every) < Expr(1),
-                   MakeStmt<For>(p, plan.lines, ForKind::kUnrolled, PrefetchKey(step), hint));
+  const ForKind kind = IsFree(plan.lines) ? ForKind::kSerial : ForKind::kUnrolled;
+  Stmt hints = MakeStmt<If>(FloorModulo(count, plan.every) < Expr(1),
+                            MakeStmt<For>(p, plan.lines, kind, PrefetchKey(step), hint));
 
   std::function<Stmt(const Stmt&)> place = [&](const Stmt& body) -> Stmt {
     if (const auto* allocate = body.as<Allocate>()) {

@@ -21,8 +21,10 @@ namespace tcc {
 // first access of the buffer, in their order. If that is the storage order (packed panels), every
 // 64-byte line is prefetched exactly once. With L lines an iteration of `over` and N iterations
 // down to `at`: every is the largest power of two up to N div L and 64, P = ceildiv(L, ceildiv(N,
-// every)). Conditions that always hold are left out. With `over` equal to `at`, one iteration
-// prefetches all lines of the later one.
+// every)). Conditions that always hold are left out. Where a free extent ends the block early, the
+// N iterations are those that it has instances in, so that few rows ask for all lines, too; P, at
+// most 64, is then a formula. With `over` equal to `at`, one iteration prefetches all lines of the
+// later one.
 struct Prefetch {
   std::string block;
   std::string buffer;
