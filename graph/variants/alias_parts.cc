@@ -23,11 +23,14 @@ struct PartBox {
   Shape start;
   Shape shape;        // the shape of the part
   Shape whole_shape;  // the shape of the whole
+  // By dimension of the part: the whole's dimension that it runs along; empty: the same one.
+  std::vector<int> along = {};
 };
 
 // Returns whether the box is one run of elements: it is complete in all dimensions behind the first
 // one that it cuts.
 bool IsOneRun(const PartBox& box) {
+  if (!box.along.empty()) return false;
   bool single = true;  // whether all dimensions so far have one element in the box
   for (size_t d = 0; d < box.shape.size(); ++d) {
     if (!single && !SameExtent(box.shape[d], box.whole_shape[d])) return false;
@@ -109,6 +112,7 @@ PartBoxes::Place PartBoxes::PlaceOf(const PartBox& innermost) const {
     for (size_t d = 0; d < strides.size(); ++d) {
       place.offset = SumOf(place.offset, ProductOf(box.start[d], strides[d]));
     }
+    if (!box.along.empty()) strides = Permuted(strides, box.along);
     bool one_run = place.strides.empty() && IsOneRun(box);
     place.strides = one_run ? std::vector<Expr>() : std::move(strides);
   }
@@ -134,8 +138,8 @@ AliasedParts PartBoxes::Resolve(const Graph& graph) const {
   return parts;
 }
 
-// A copy that a Concat, Split or Slice would make: the value, the root that computes its bytes, and
-// their place.
+// A copy that a Concat, Split, Slice or Transpose would make: the value, the root that computes its
+// bytes, and their place.
 struct Piece {
   ValueId id;
   ValueId root;
@@ -145,13 +149,22 @@ struct Piece {
 bool IsCopier(const Graph& graph, const Subgraph& subgraph) {
   if (subgraph.kind != SubgraphKind::kKernel || subgraph.nodes.size() != 1) return false;
   OpKind op = graph.nodes[subgraph.nodes[0]].op;
-  return op == OpKind::kConcat || op == OpKind::kSplit || op == OpKind::kSlice;
+  return op == OpKind::kConcat || op == OpKind::kSplit || op == OpKind::kSlice ||
+         op == OpKind::kTranspose;
 }
 
 // Returns the dimension that the node's attribute "axis" names.
 size_t AxisOf(const Node& node, size_t rank) {
   int64_t axis = node.Int("axis", 0);
   return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis);
+}
+
+// Returns the operand's dimension of each dimension of a Transpose.
+std::vector<int> PermutationOf(const Node& node, size_t rank) {
+  std::vector<int> from;
+  for (int64_t dim : node.Ints("perm")) from.push_back(static_cast<int>(dim));
+  for (size_t d = rank; from.size() < rank;) from.push_back(static_cast<int>(--d));
+  return from;
 }
 
 // Returns the elements of an operand that is known when compiling; none if there is no such
@@ -220,11 +233,13 @@ class PartAliaser {
       if (!IsCopier(graph_, subgraphs_[s]) || !IsBuilt(s)) continue;
       const Node& node = graph_.nodes[subgraphs_[s].nodes[0]];
       if (node.op == OpKind::kConcat) AliasConcat(subgraphs_[s], node);
+      if (node.op == OpKind::kTranspose) AliasTranspose(subgraphs_[s], node);
     }
     for (size_t s = 0; s < subgraphs_.size(); ++s) {
       if (!IsCopier(graph_, subgraphs_[s]) || !IsBuilt(s)) continue;
       const Node& node = graph_.nodes[subgraphs_[s].nodes[0]];
-      if (node.op != OpKind::kConcat) AliasSplit(subgraphs_[s], node);
+      bool is_split = node.op == OpKind::kSplit || node.op == OpKind::kSlice;
+      if (is_split) AliasSplit(subgraphs_[s], node);
     }
     return boxes_.Resolve(graph_);
   }
@@ -335,6 +350,29 @@ class PartAliaser {
       subgraph.done_elsewhere.insert(piece.id);
     }
     if (subgraph.done_elsewhere.size() == pieces.size()) subgraph.kind = SubgraphKind::kPart;
+  }
+
+  // Lets the kernel that computes the operand of a Transpose write the result, if its rows stay
+  // rows.
+  void AliasTranspose(Subgraph& subgraph, const Node& node) {
+    const ValueId in = node.inputs[0], out = node.outputs[0];
+    if (root_[in] != in || !is_computed_[in]) return;
+    const Shape& shape = graph_.value(out).shape;
+    const std::vector<int> stored_in = InputOrder(graph_, node, 0);
+    const std::vector<int> stored_out = OutputOrder(graph_, node, shape.size());
+    const std::vector<int> from = PermutationOf(node, shape.size());  // by dimension of `out`
+    std::vector<int> along(shape.size());
+    for (size_t d = 0; d < shape.size(); ++d) {
+      auto place = std::ranges::find(stored_in, from[stored_out[d]]) - stored_in.begin();
+      along[place] = static_cast<int>(d);
+    }
+    if (along.empty() || along.back() != static_cast<int>(shape.size()) - 1) return;
+    Shape whole = Permuted(shape, stored_out);
+    PartBox box{out, Shape(shape.size(), Expr(0)), Permuted(graph_.value(in).shape, stored_in),
+                std::move(whole), along};
+    if (IsEmpty(shape) || !MayBePart(in, box)) return;
+    boxes_.Add(in, box);
+    subgraph.kind = SubgraphKind::kPart;
   }
 
   // Returns the operands of a Concat that are not empty, in order.

@@ -6,9 +6,10 @@
 
 namespace tcc {
 
-// Makes Concat, Split and Slice free of copies: the kernel that computes an operand of a Concat
-// writes its part of the result, and a reader of a part of a Split reads the whole. The rows of a
-// part have the strides of the whole (Layout::strides of the kernels' parameters).
+// Makes Concat, Split, Slice and Transpose free of copies: the kernel that computes an operand of a
+// Concat writes its part of the result, one that computes the operand of a Transpose writes the
+// result, if that keeps the last dimension, and a reader of a part of a Split reads the whole. The
+// rows of a part have the strides of the whole (Layout::strides of the kernels' parameters).
 //
 // Outputs of the graph and results of a Loop or If are never parts. Inputs and constants may be
 // split, but are never parts of a Concat. A value that is viewed under another shape, or read by a

@@ -347,6 +347,62 @@ TEST_CASE("a part of a part that is no run is not read under another shape", "[c
 }
 
 // A loop changes the places of what it carries, and reads slices and captured values whole.
+TEST_CASE("a kernel writes what a Transpose makes of its rows", "[compiler][parts]") {
+  Aliased aliased = Check(R"(
+  input q: f32[2x3x5x8]
+  input w: f32[2x3x8x4]
+  heads = MatMul(q, w) : f32[]
+  joined = Transpose(heads) {perm: [0, 2, 1, 3]} : f32[]
+  z = Softmax(joined) {axis: 3} : f32[]
+  return z
+)");
+  CHECK(aliased == Aliased{{"heads"}, 2, 0});
+}
+
+TEST_CASE("an output is written in the order of its Transpose, beside a Concat's other operand",
+          "[compiler][parts]") {
+  CHECK(Check(R"(
+  input x: f32[4x3x6]
+  heads = Softmax(x) {axis: 2} : f32[]
+  y = Transpose(heads) {perm: [1, 0, 2]} : f32[]
+  return y
+)") == Aliased{{"heads"}, 1, 0});
+  CHECK(Check(R"(
+  input x: f32[4x3x6]
+  input y: f32[3x4x6]
+  heads = Softmax(x) {axis: 2} : f32[]
+  turned = Transpose(heads) {perm: [1, 0, 2]} : f32[]
+  other = Exp(y) : f32[]
+  both = Concat(turned, other) {axis: 1} : f32[]
+  z = Neg(both) : f32[]
+  return z
+)") == Aliased{{"heads", "other", "turned"}, 3, 0});
+}
+
+TEST_CASE("a Transpose copies columns, what is viewed, and what is an output",
+          "[compiler][parts]") {
+  CHECK(Check(R"(
+  input x: f32[4x3x6]
+  a = Softmax(x) {axis: 2} : f32[]
+  y = Transpose(a) {perm: [0, 2, 1]} : f32[]
+  return y
+)") == Aliased{{}, 2, 0});
+  CHECK(Check(R"(
+  input x: f32[4x3x6]
+  a = Softmax(x) {axis: 2} : f32[]
+  y = Transpose(a) {perm: [1, 0, 2]} : f32[]
+  return y, a
+)") == Aliased{{}, 2, 0});
+  CHECK(Check(R"(
+  input x: f32[12x6]
+  a = Softmax(x) {axis: 1} : f32[]
+  b = Reshape(a, apart) {allowzero: 0} : f32[]
+  y = Transpose(b) {perm: [1, 0, 2]} : f32[]
+  return y
+)",
+              {{"apart", Ints({4, 3, 6})}}) == Aliased{{}, 2, 0});
+}
+
 TEST_CASE("loops take parts that are one run, and give values of their own", "[compiler][parts]") {
   std::string body = R"(
   input x: f32[2x3]
@@ -412,8 +468,9 @@ TEST_CASE("branches take parts that are one run, and give values of their own",
   CHECK(aliased.parts == Names{"b"});
 }
 
-TEST_CASE("random graphs of Concats, Splits and Slices compute what the interpreter does",
-          "[compiler][parts]") {
+TEST_CASE(
+    "random graphs of Concats, Splits, Slices and Transposes compute what the interpreter does",
+    "[compiler][parts]") {
   Random random(11);
   size_t parts = 0;
   for (int round = 0; round < 80; ++round) {

@@ -35,7 +35,7 @@ class Builder {
   RandomParts Build(PartNodes nodes) && {
     for (int n = 0; n < 12; ++n) {
       std::string name = fmt::format("v{}", n);
-      switch (random_.Below(nodes == PartNodes::kPlain ? 6 : 8)) {
+      switch (random_.Below(nodes == PartNodes::kPlain ? 7 : 9)) {
         case 0:
         case 1:
           AddConcat(name);
@@ -51,6 +51,9 @@ class Builder {
           break;
         case 5:
           AddMap(name);
+          break;
+        case 6:
+          AddTransposes(name);
           break;
         default:
           AddConv(name);
@@ -118,6 +121,13 @@ class Builder {
     text_ += fmt::format("  {0}_rows = Reshape({1}, rows) {{allowzero: 0}} : f32[]\n", name, x);
     text_ += fmt::format("  {0}_sums = Softmax({0}_rows) {{axis: -1}} : f32[]\n", name);
     Add(name, fmt::format("Reshape({}_sums, image) {{allowzero: 0}}", name), channels);
+  }
+
+  void AddTransposes(const std::string& name) {
+    auto [x, channels] = Any();
+    text_ += fmt::format("  {0}_turned = Transpose({1}) {{perm: [0, 2, 1, 3]}} : f32[]\n", name, x);
+    text_ += fmt::format("  {0}_sums = Softmax({0}_turned) {{axis: 2}} : f32[]\n", name);
+    Add(name, fmt::format("Transpose({}_sums) {{perm: [0, 2, 1, 3]}}", name), channels);
   }
 
   Random& random_;
