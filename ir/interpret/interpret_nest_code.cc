@@ -201,9 +201,14 @@ class LeafCompiler {
     compiler_.Bind(var, {Meaning::kSlot, slots.at(var), depth});
   }
 
+  // A condition that may be undefined waits for those before it, which may say that it is defined.
   void AddCondition(const Expr& condition) {
     int node = compiler_.Compile(condition);
-    nest_.conditions.push_back({node, nest_.code.nodes[node].depth});
+    int depth = nest_.code.nodes[node].depth;
+    if (!nest_.code.nodes[node].total) {
+      for (const Condition& before : nest_.conditions) depth = std::max(depth, before.depth);
+    }
+    nest_.conditions.push_back({node, depth});
   }
 
   // Returns whether the variable is bound to a loop over its whole domain, so that it needs no

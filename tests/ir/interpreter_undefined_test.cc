@@ -55,6 +55,20 @@ TEST_CASE("a read of a cell never written is reported", "[ir][interpreter]") {
   }
 }
 
+TEST_CASE("a condition that reads memory waits for the conditions before it", "[ir][interpreter]") {
+  // The second one is the same in all iterations of the inner loop.
+  for (int lanes : {1, 256}) {
+    std::vector<Tensor> tensors = {Zeros(4), Zeros(8)};
+    RunText(R"(fn f(A: f32[4], B: f32[8]) lowered {
+      for i in 0..2 { for j in 0..4 {
+        if i * 4 + j < 3 { if A[i * 4] < 1.0 { B[i * 4 + j] = 1.0 } }
+      } }
+    })",
+            tensors, {.max_lanes = lanes});
+    CHECK(ValuesOf(tensors[1]) == std::vector<double>{1, 1, 1, 0, 0, 0, 0, 0});
+  }
+}
+
 TEST_CASE("a buffer is undefined again each time its lifetime begins", "[ir][interpreter]") {
   CheckFails(R"(fn f(B: f32[4]) {
     for i in 0..2 {
