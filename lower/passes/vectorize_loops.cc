@@ -34,6 +34,8 @@ class LoopVectorizer {
                    [&](const PrefetchLine& prefetch) {
                      return Substitute(Stmt(prefetch), var_, Expr(0));
                    },
+                   // The lanes of a thread reach it together.
+                   [&](const Barrier& barrier) { return Stmt(barrier); },
                    [&](const If& test) { return VectorIf(test, mask); },
                    [&](const Let& let) { return VectorLet(let, mask); },
                    [&](const auto&) -> Stmt {

@@ -55,6 +55,27 @@ TEST_CASE("skipped tiles of whole vectors computed masked numbers", "[lower][pas
     })");
 }
 
+TEST_CASE("the lanes of a thread reach a barrier together", "[lower][passes]") {
+  CheckPass(VectorizeLoops, R"(
+    fn f(A: f32[16], B: f32[16]) lowered {
+      alloc S: f32[16] shared
+      for t in 0..2 threadIdx.x { for j in 0..8 vectorized {
+        S[t * 8 + j] = A[t * 8 + j]
+        barrier(shared)
+        B[t * 8 + j] = S[8 - t * 8 + j]
+      } }
+    })",
+            R"(
+    fn f(A: f32[16], B: f32[16]) lowered {
+      alloc S: f32[16] shared
+      for t in 0..2 threadIdx.x {
+        S[ramp(t * 8, 1, 8)] = A[ramp(t * 8, 1, 8)]
+        barrier(shared)
+        B[ramp(t * 8, 1, 8)] = S[ramp(8 - t * 8, 1, 8)]
+      }
+    })");
+}
+
 TEST_CASE("a falling condition is decided by the first lane", "[lower][passes]") {
   CheckPass(VectorizeLoops, R"(
     fn f(A: f32[16], B: f32[16]) lowered {
