@@ -17,7 +17,7 @@
 namespace tcc {
 namespace {
 
-StatusOr<std::vector<WindowDim>> TransposedDims(const NodeLowering& node,
+StatusOr<std::vector<WindowDim>> TransposedDims(NodeLowering& node,
                                                 const std::vector<Expr>& spatial,
                                                 const std::vector<int64_t>& kernel) {
   size_t count = spatial.size();
@@ -46,7 +46,12 @@ StatusOr<std::vector<WindowDim>> TransposedDims(const NodeLowering& node,
     } else {
       dim.output = Simplify(full - dim.pad_begin - dim.pad_end);
     }
-    if (MayExceed(dim.output, Expr(0))) continue;
+    if (MayExceed(dim.output, Expr(0))) {
+      TCC_RETURN_IF_ERROR(ExpectOutput(
+          node, dim,
+          fmt::format("1 and what pads leave of {} in dimension {}", ShapeText({full}), d)));
+      continue;
+    }
     if (MayExceed(dim.input, Expr(0))) {
       return node.Error("pads {} and {} leave nothing of {} in dimension {}",
                         ShapeText({dim.pad_begin}), ShapeText({dim.pad_end}), ShapeText({full}), d);

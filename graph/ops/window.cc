@@ -80,6 +80,15 @@ void PadBothEnds(WindowDim& dim, const Expr& total, bool more_at_end) {
   dim.pad_end = more_at_end ? rest : half;
 }
 
+Status ExpectOutput(NodeLowering& node, WindowDim& dim, std::string_view what) {
+  Expr least = 1;
+  if (MayExceed(Expr(1), dim.input)) {
+    least = Simplify(MinOf(dim.input, least));
+    dim.output = Simplify(MaxOf(dim.output, Expr(0)));
+  }
+  return node.AgreeAtMost(least, dim.output, what);
+}
+
 StatusOr<std::vector<WindowDim>> WindowDims(NodeLowering& node, const std::vector<Expr>& spatial,
                                             const std::vector<int64_t>& kernel,
                                             WindowRounding rounding) {
@@ -100,12 +109,8 @@ StatusOr<std::vector<WindowDim>> WindowDims(NodeLowering& node, const std::vecto
                         auto_pad);
     }
     if (MayExceed(dim.output, Expr(0))) {
-      if (MayExceed(Expr(1), dim.input)) {
-        dim.output = Simplify(MaxOf(dim.output, Expr(0)));
-        continue;
-      }
-      TCC_RETURN_IF_ERROR(node.AgreeAtMost(
-          Expr(1), dim.output,
+      TCC_RETURN_IF_ERROR(ExpectOutput(
+          node, dim,
           fmt::format("1 and the places of a window of {} on dimension {}", Reach(dim), d)));
       continue;
     }

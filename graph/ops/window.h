@@ -39,12 +39,15 @@ StatusOr<std::vector<WindowDim>> WindowsWithoutOutputs(const NodeLowering& node,
 // end or to the beginning.
 void PadBothEnds(WindowDim& dim, const Expr& total, bool more_at_end);
 
+// Takes for granted that the dimension, which may have an output, has one, for the run to check.
+// An empty input may have none. `what` are the least output and the output.
+Status ExpectOutput(NodeLowering& node, WindowDim& dim, std::string_view what);
+
 enum class WindowRounding : uint8_t { kFloor, kCeil };
 
 // Returns the window dimensions from the attributes strides, pads, dilations and auto_pad over the
 // spatial extents. With kCeil the last window may extend beyond the end, but no window starts in
-// the padding there. InvalidArgument where a window never fits. That it fits is taken for granted,
-// for the run to check, but in an input that may be empty: that has no output where it does not.
+// the padding there. InvalidArgument where a window never fits an input with elements.
 StatusOr<std::vector<WindowDim>> WindowDims(NodeLowering& node, const std::vector<Expr>& spatial,
                                             const std::vector<int64_t>& kernel,
                                             WindowRounding rounding);
