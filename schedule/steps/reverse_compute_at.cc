@@ -1,5 +1,9 @@
+#include <algorithm>
+
 #include "ir/analysis/accesses.h"
 #include "ir/expr/visitor.h"
+#include "ir/simplify/simplify.h"
+#include "ir/text/printer.h"
 #include "schedule/analysis/guard.h"
 #include "schedule/analysis/placement.h"
 #include "schedule/analysis/reduction_nest.h"
@@ -16,6 +20,7 @@ struct Plan {
   bool shrinks = false;  // every access of the buffer ends up under the loop
   std::vector<IterBox> boxes;
   std::vector<LoopGuard> guards;
+  Constraints constraints;
 };
 
 // The one buffer that `block` reads and some block under `loop` writes.
@@ -93,6 +98,30 @@ StatusOr<std::vector<LoopGuard>> GuardsDownTo(const Block& producer,
   return shared;
 }
 
+// Refuses instances that read nothing, as at the end of a padded tensor: they have no place among
+// the cells that `producer` writes. `read` and `written` are the variables that index the buffer.
+StatusOr<Constraints> ExpectNoneBeyond(const Block& block, const std::vector<size_t>& read,
+                                       const Block& producer, const std::vector<size_t>& written) {
+  Constraints constraints;
+  for (size_t d = 0; d < read.size(); ++d) {
+    const IterVar& iter = block.iters[read[d]];
+    const Expr& most = producer.iters[written[d]].domain;
+    Proof fits = Prove(iter.domain <= most, {});
+    if (fits == Proof::kTrue) continue;
+    Expr beyond = Simplify(iter.domain - most);
+    bool at_run = std::ranges::any_of(VarsOf(beyond),
+                                      [](const Var& var) { return var->role == VarRole::kShape; });
+    if (fits == Proof::kFalse || at_run) {
+      return InvalidInput(
+          "reverse_compute_at: block '{}' has {} instances along '{}'; expected at most {}, of "
+          "which block '{}' writes the operands",
+          block.name, Print(iter.domain), iter.var->name, Print(most), producer.name);
+    }
+    constraints.push_back({beyond, "a block has at most the instances that its operands have"});
+  }
+  return constraints;
+}
+
 // Nothing that `block` reads may be written after the loop's nest begins, other than `operand`.
 Status ExpectOperandsBefore(const Function& fn, const Block& block, const Path& loop_path,
                             const Var& operand) {
@@ -136,10 +165,11 @@ StatusOr<Plan> MakePlan(const Function& fn, const ReverseComputeAt& step) {
   TCC_RETURN_IF_ERROR(ExpectMovable("reverse_compute_at", buffer));
   std::vector<Ref<For>> moving = MovingLoops(writer, step.loop, buffer.scope);
 
-  Plan plan{block, NestOf(path), operand.buffer, {}, false, {}, {}};
+  Plan plan{block, NestOf(path), operand.buffer, {}, false, {}, {}, {}};
   for (const Access& write : WritesOf(*producer)) {
     if (!(write.buffer == operand.buffer)) continue;
-    TCC_RETURN_IF_ERROR(PlainIndices(*producer, write).status());
+    TCC_ASSIGN_OR_RETURN(std::vector<size_t> written, PlainIndices(*producer, write));
+    TCC_ASSIGN_OR_RETURN(plan.constraints, ExpectNoneBeyond(*block, order, *producer, written));
     TCC_ASSIGN_OR_RETURN(plan.window, RegionOf(*producer, write, moving));
   }
   for (const IterVar& iter : producer->iters) {
@@ -165,8 +195,8 @@ StatusOr<Plan> MakePlan(const Function& fn, const ReverseComputeAt& step) {
 }  // namespace
 
 StatusOr<Constraints> CheckReverseComputeAt(const Function& fn, const ReverseComputeAt& step) {
-  TCC_RETURN_IF_ERROR(MakePlan(fn, step).status());
-  return Constraints{};
+  TCC_ASSIGN_OR_RETURN(Plan plan, MakePlan(fn, step));
+  return plan.constraints;
 }
 
 Function ApplyReverseComputeAt(const Function& fn, const ReverseComputeAt& step) {

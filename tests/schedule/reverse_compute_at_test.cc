@@ -132,6 +132,26 @@ TEST_CASE("reverse_compute_at refuses a producer that is not finished under the 
         "reverse_compute_at: under loop 'p/i.1' block 'p' skips values of 'i'");
 }
 
+TEST_CASE("reverse_compute_at refuses a consumer that covers a padded end",
+          "[schedule][compute_at]") {
+  auto padded = [](const std::string& extent) {
+    return FunctionOf(R"(
+    fn f(A: f32[7], B: f32[9]) tensor {
+      alloc T: f32[7]
+      for i in 0..7 @p/i { block p(i: spatial 7 = i) { T[i] = A[i] } }
+      for a in 0..)" + extent +
+                      R"( @c/a {
+        block c(a: spatial )" +
+                      extent + R"( = a) { B[a] = select(a < 7, T[a], 0.0) }
+      }
+    })");
+  };
+  CHECK(RefusalOf(padded("9"), "reverse_compute_at c p/i") ==
+        "reverse_compute_at: block 'c' has 9 instances along 'a'; expected at most 7, of which "
+        "block 'p' writes the operands");
+  CheckStepResult(padded("6"), "split p/i [4]\nreverse_compute_at c p/i.0");
+}
+
 TEST_CASE("reverse_compute_at refuses a consumer of something written only later",
           "[schedule][compute_at]") {
   Function fn = FunctionOf(R"(
