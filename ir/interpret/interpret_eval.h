@@ -42,6 +42,7 @@ struct Monitor {
   InterpretReport report;
   int64_t max_instances = 0;
   bool detect_races = false;
+  bool reads_garbage = false;
   std::optional<uint64_t> rounding_seed;
   uint64_t epoch = 1;  // of the race detector; 0 means never
 

@@ -23,6 +23,7 @@ Machine::Machine(const Program& program, const InterpretOptions& options)
       random_(options.seed) {
   monitor_.max_instances = options.max_instances;
   monitor_.detect_races = options.detect_races;
+  monitor_.reads_garbage = options.reads_garbage;
   monitor_.rounding_seed = options.rounding_seed;
   runners_.resize(program.nests.size());
 }
@@ -104,7 +105,10 @@ void Machine::RunNest(const Nest& nest, int index, Context& context) {
 void Machine::RunShared(const Nest& nest, Context& context) {
   int parts = options_.threads;
   std::vector<Monitor> monitors(parts);
-  for (Monitor& monitor : monitors) monitor.rounding_seed = options_.rounding_seed;
+  for (Monitor& monitor : monitors) {
+    monitor.reads_garbage = options_.reads_garbage;
+    monitor.rounding_seed = options_.rounding_seed;
+  }
   std::atomic<int> next{0};
   RunOnThreads(parts, [&] {
     for (int part = next++; part < parts; part = next++) {

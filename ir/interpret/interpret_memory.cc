@@ -1,5 +1,6 @@
 #include "ir/interpret/interpret_memory.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -11,6 +12,11 @@ namespace tcc::interpret {
 namespace {
 
 constexpr uint64_t kPoisonBits = 0x7ff8'dead'0ce1'15ed;
+
+// Returns what an integer cell holds before it is written: no index of a tensor that a test has.
+int64_t Garbage(DType dtype) {
+  return dtype == kBool ? 1 : 0x5a5a'5a5a >> (32 - std::min(dtype.bits(), 32));
+}
 
 bool IsPoison(double value) {
   return std::bit_cast<uint64_t>(value) == kPoisonBits;
@@ -127,7 +133,7 @@ void Cells::Poison() {
   if (HoldsFloats(dtype_)) {
     reals_.assign(static_cast<size_t>(count_), std::bit_cast<double>(kPoisonBits));
   } else {
-    integers_.assign(static_cast<size_t>(count_), 0);
+    integers_.assign(static_cast<size_t>(count_), Garbage(dtype_));
     written_.assign(static_cast<size_t>(count_), 0);
   }
 }

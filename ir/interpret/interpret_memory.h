@@ -34,7 +34,7 @@ struct Offsets {
 // parameter that is only read, the tensor's own bytes.
 //
 // An unwritten float cell holds kPoison, a NaN that no arithmetic makes; `written_` covers other
-// types.
+// types, whose cells hold a large number till then.
 class Cells {
  public:
   void Declare(const std::string& name, DType dtype, std::span<const int64_t> origin,

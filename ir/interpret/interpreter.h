@@ -32,6 +32,9 @@ struct InterpretOptions {
   // these types and round_tf32, which shows the effect of rounding. Without a seed they round to
   // nearest.
   std::optional<uint64_t> rounding_seed = {};
+  // A read of a cell never written gives NaN, or a large integer, instead of an error: for lowered
+  // functions that compute what they drop (lower/passes/version_tiles.cc).
+  bool reads_garbage = false;
   // The number of instances that are evaluated together, at least 1. Results do not depend on it.
   int max_lanes = 256;
 };

@@ -38,6 +38,17 @@ std::vector<const Allocate*> AllocatedIn(const Stmt& body) {
   return found;
 }
 
+bool IsOneOf(const std::vector<const Buffer*>& buffers, const Var& var) {
+  return std::ranges::any_of(buffers, [&](const Buffer* buffer) { return buffer->var == var; });
+}
+
+// Returns whether the expression is a division of integers, which fails for some of them.
+bool DividesIntegers(const Expr& expr) {
+  const auto* call = expr.as<Call>();
+  return expr.as<FloorDiv>() || expr.as<FloorMod>() || expr.as<CeilDiv>() ||
+         (call && (call->op == ScalarOp::kTruncDiv || call->op == ScalarOp::kTruncMod));
+}
+
 // A condition value < extent of a block in the tile, with the most that `value` is there.
 struct TailCondition {
   Expr value;
@@ -178,15 +189,12 @@ class ReplaceOutside final : public Mutator {
  private:
   using Mutator::Rewrite;
 
-  bool IsOwn(const Var& buffer) const {
-    return std::ranges::any_of(own_, [&](const Buffer* own) { return own->var == buffer; });
-  }
   Expr Rewrite(const VarNode& var) override {
     auto found = values_.find(Var(var));
     return found == values_.end() ? Expr(var) : found->second;
   }
   Expr Rewrite(const Load& load) override {
-    return IsOwn(load.buffer) ? Expr(load) : RewriteChildren(load);
+    return IsOneOf(own_, load.buffer) ? Expr(load) : RewriteChildren(load);
   }
   Stmt Rewrite(const Store& store) override {
     return MakeStmt<Store>(store.buffer, store.indices, Mutate(store.value), store.mask);
@@ -255,11 +263,13 @@ class TileVersion final : public BoundedMutator {
   }
 
   // Computes in place of an instance behind the end what the last instance computes: the result
-  // goes to a cell of the tile that nobody reads.
+  // goes to a cell of the tile that only instances behind the end read. Where one of the tile's
+  // blocks keeps its guard, such cells stay unwritten. What is read there may thus be anything, and
+  // no block may do more with it than compute a value that is dropped as well.
   Stmt Tail(const Block& block) const {
     const std::string name = block.name + Suffix();
     Stmt same = MakeStmt<Block>(name, block.iters, block.guards, block.predicate, block.body);
-    if (!WritesOwnCells(block)) return same;
+    if (!WritesOwnCells(block) || DependsOnOwnCells(block)) return same;
     std::vector<IterVar> iters = block.iters;
     std::vector<IterVar> clamped;
     std::vector<LoopGuard> guards = block.guards;
@@ -316,6 +326,41 @@ class TileVersion final : public BoundedMutator {
            });
   }
 
+  bool ReadsOwn(const Expr& expr) const {
+    return Contains(expr, [&](const Expr& e) {
+      const auto* load = e.as<Load>();
+      return load && IsOneOf(own_, load->buffer);
+    });
+  }
+
+  // Returns whether cells of the tile decide where or whether other memory is read, or what is
+  // divided by, or whether the instance exists.
+  bool DependsOnOwnCells(const Block& block) const {
+    auto may_fail = [&](const Expr& expr) {
+      return Contains(expr, [&](const Expr& e) {
+        const auto* load = e.as<Load>();
+        return (load && !IsOneOf(own_, load->buffer)) || DividesIntegers(e);
+      });
+    };
+    auto reads_own = [&](const Expr& expr) { return ReadsOwn(expr); };
+    bool depends = ReadsOwn(block.predicate);
+    PreOrderExprs(block.body, [&](const Expr& expr) {
+      if (const auto* load = expr.as<Load>()) {
+        depends |= std::ranges::any_of(load->indices, reads_own);
+      } else if (const auto* select = expr.as<Select>()) {
+        bool arms = may_fail(select->then_value) || may_fail(select->else_value);
+        depends |= arms && ReadsOwn(select->condition);
+      } else if (const auto* both = expr.as<And>()) {
+        depends |= may_fail(both->b) && ReadsOwn(both->a);
+      } else if (const auto* either = expr.as<Or>()) {
+        depends |= may_fail(either->b) && ReadsOwn(either->a);
+      } else if (DividesIntegers(expr)) {
+        depends |= ReadsOwn(expr);
+      }
+    });
+    return depends;
+  }
+
   Kind kind_;
   const TailConditions& conditions_;
   const std::vector<const Buffer*> own_;
@@ -368,12 +413,9 @@ class TileVersioner final : public BoundedMutator {
       if (!block || !known) return;
       bool inside = true;
       PreOrder(block->body, [&](const Stmt& s) {
-        auto is_own = [&](const Var& buffer) {
-          return std::ranges::any_of(own, [&](const Buffer* b) { return b->var == buffer; });
-        };
-        if (const auto* store = s.as<Store>()) inside &= is_own(store->buffer);
+        if (const auto* store = s.as<Store>()) inside &= IsOneOf(own, store->buffer);
         if (const auto* reduce = s.as<Reduce>()) {
-          for (const Access& output : reduce->outputs) inside &= is_own(output.buffer);
+          for (const Access& output : reduce->outputs) inside &= IsOneOf(own, output.buffer);
         }
       });
       if (inside) return;

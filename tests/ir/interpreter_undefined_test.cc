@@ -55,6 +55,22 @@ TEST_CASE("a read of a cell never written is reported", "[ir][interpreter]") {
   }
 }
 
+TEST_CASE("a read of a cell never written may give garbage", "[ir][interpreter]") {
+  for (const char* type : {"f32", "i8", "i32", "i64"}) {
+    INFO(type);
+    std::string text = R"(fn f(B: TYPE[2]) {
+      alloc T: TYPE[2]
+      T[0] = B[0]
+      for i in 0..2 { B[i] = T[i] }
+    })";
+    while (text.find("TYPE") != std::string::npos) text.replace(text.find("TYPE"), 4, type);
+    std::vector<Tensor> tensors = {MakeZeroTensor(*ParseDType(type), {2})};
+    RunText(text, tensors, {.reads_garbage = true});
+    CHECK(ElementAsDouble(tensors[0], 0) == 0);
+    CHECK_FALSE(ElementAsDouble(tensors[0], 1) < 64);
+  }
+}
+
 TEST_CASE("a condition that reads memory waits for the conditions before it", "[ir][interpreter]") {
   // The second one is the same in all iterations of the inner loop.
   for (int lanes : {1, 256}) {

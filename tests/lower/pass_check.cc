@@ -24,13 +24,13 @@ Function ParsedFunction(const std::string& text) {
   return *fn;
 }
 
-void CheckSameResult(const Function& got, const Function& want) {
+void CheckSameResult(const Function& got, const Function& want, const InterpretOptions& options) {
   Random random(11);
   std::vector<Tensor> arguments = RandomArguments(want, random);
   StatusOr<std::vector<Tensor>> expected = RunInterpreter(want, arguments);
   INFO(Print(want) << expected.status());
   REQUIRE(expected.ok());
-  StatusOr<std::vector<Tensor>> results = RunInterpreter(got, arguments);
+  StatusOr<std::vector<Tensor>> results = RunInterpreter(got, arguments, options);
   INFO(Print(got) << results.status());
   REQUIRE(results.ok());
   CHECK(FirstDifference(*results, *expected) == "");

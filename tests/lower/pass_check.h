@@ -3,6 +3,7 @@
 #include <string>
 
 #include "ir/expr/function.h"
+#include "ir/interpret/interpreter.h"
 
 // Passes held against functions written as text.
 namespace tcc {
@@ -16,8 +17,9 @@ Function ParsedFunction(const std::string& text);
 void CheckPass(PassFunction pass, const std::string& before, const std::string& after);
 
 // The second half alone, for any two functions of one signature; flat parameters count as the
-// tensors they came from.
-void CheckSameResult(const Function& got, const Function& want);
+// tensors they came from. `options` are for `got`.
+void CheckSameResult(const Function& got, const Function& want,
+                     const InterpretOptions& options = {});
 
 // `fn` through the whole list, verified after each pass; the result is compared with `fn`'s.
 Function CheckLowered(const Function& fn);
