@@ -45,6 +45,8 @@ constexpr Pass kPipeline[] = {
      "threads are bound, accesses are logical"},
     {"guard_idle_threads", GuardIdleThreads, "each cell outside local memory has one writer",
      "blocks still know which threads they ignore"},
+    {"roll_cut_loops", RollCutLoops, "no copy of a tile is under a condition of its own",
+     "windows still say which cells are a loop's; versions would be copied"},
     {"version_tiles", VersionTiles, "tiles that a free extent ends have a version without guards",
      "blocks still know which cells they write"},
     {"inline_blocks", InlineBlocks, "no Block is left", "regions were needed until now"},

@@ -27,6 +27,12 @@ Function ReduceAcrossThreads(const Function& fn);
 // Inserts barriers between accesses of shared buffers that could race.
 Function InsertBarriers(const Function& fn);
 
+// Makes serial the unrolled loops whose iterations a free extent may cut, unless a cell of a local
+// buffer depends on the loop: each copy would bring a condition of its own, and where that is a
+// tile's, two versions of the tile. Functions without free extents, or over threads, stay as they
+// are.
+Function RollCutLoops(const Function& fn);
+
 // Writes two versions of a loop's body that has buffers of its own and blocks that a free extent
 // may end within it: one for bodies that are whole, without guards, and one for the last. There a
 // block that writes to the buffers of the body alone has no guard either: instances behind the end
@@ -74,10 +80,14 @@ Function PipelineLoops(const Function& fn);
 // afterwards.
 Function PartitionLoops(const Function& fn);
 
-// Removes the conditions of statements and selects that hold or fail at every point.
+// Removes the conditions of statements and selects that hold or fail at every point. With free
+// extents, also those that the branches around them decide, and that differ from these by a number:
+// the versions of a tile ask i < n - 7 and i < n within each other.
 Function ResolveConditions(const Function& fn);
-// Does the same in a statement, where `bounds` are those of the enclosing loops.
+// Does the first in a statement, where `bounds` are those of the enclosing loops.
 Stmt ResolveConditions(const Stmt& stmt, const Bounds& bounds);
+// Does both in a statement.
+Stmt ResolveBranches(const Stmt& stmt);
 
 // Merges neighbouring statements under equal conditions, so that their loads can be shared.
 //

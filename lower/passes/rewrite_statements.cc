@@ -40,4 +40,11 @@ int CountStores(const Stmt& stmt) {
   return count;
 }
 
+bool IsOverThreads(const Stmt& stmt) {
+  return Contains(stmt, [](const Stmt& s) {
+    const auto* loop = s.as<For>();
+    return loop && (IsThreadIdx(loop->for_kind) || IsBlockIdx(loop->for_kind));
+  });
+}
+
 }  // namespace tcc

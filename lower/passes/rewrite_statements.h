@@ -13,4 +13,7 @@ Stmt RewriteStatements(const Stmt& stmt, const std::function<Stmt(const Stmt&)>&
 // Counts the Store statements in `stmt`.
 int CountStores(const Stmt& stmt);
 
+// Returns whether the statement has loops over the threads or blocks of a GPU.
+bool IsOverThreads(const Stmt& stmt);
+
 }  // namespace tcc

@@ -95,6 +95,9 @@ bool HasThreads(const Stmt& stmt) {
 }
 
 class SequenceUnswitcher final : public Mutator {
+ public:
+  explicit SequenceUnswitcher(bool has_free_extents) : has_free_extents_(has_free_extents) {}
+
  private:
   using Mutator::Rewrite;
 
@@ -102,22 +105,25 @@ class SequenceUnswitcher final : public Mutator {
   Stmt Rewrite(const Seq& seq) override {
     Expr condition = CommonCondition(seq);
     if (!condition) return RewriteChildren(seq);
-    Stmt holds = WhereItHolds(seq, condition);
-    Stmt fails = WhereItFails(seq, condition);
-    int added = std::max(CountStores(holds) + CountStores(fails) - CountStores(seq), 0);
+    Stmt both = MakeStmt<If>(condition, WhereItHolds(seq, condition), WhereItFails(seq, condition));
+    if (has_free_extents_) both = ResolveBranches(both);
+    const auto* versions = both.as<If>();
+    if (!versions || !versions->else_body) return RewriteChildren(seq);
+    int added = std::max(CountStores(both) - CountStores(seq), 0);
     if (added > budget_) return RewriteChildren(seq);
     budget_ -= added;
-    holds = Mutate(holds);
-    return MakeStmt<If>(condition, holds, WithFreshVars(Mutate(fails)));
+    Stmt holds = Mutate(versions->then_body);
+    return MakeStmt<If>(condition, holds, WithFreshVars(Mutate(versions->else_body)));
   }
 
+  bool has_free_extents_;
   int budget_ = kMaxAddedStores;
 };
 
 }  // namespace
 
 Function UnswitchSequences(const Function& fn) {
-  return HasThreads(fn.body) ? fn : SequenceUnswitcher().Mutate(fn);
+  return HasThreads(fn.body) ? fn : SequenceUnswitcher(!fn.vars.empty()).Mutate(fn);
 }
 
 }  // namespace tcc

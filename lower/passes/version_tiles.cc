@@ -6,6 +6,7 @@
 #include "ir/simplify/simplify.h"
 #include "lower/passes/loop_bounds.h"
 #include "lower/passes/passes.h"
+#include "lower/passes/rewrite_statements.h"
 
 namespace tcc {
 namespace {
@@ -19,9 +20,9 @@ constexpr int64_t kShortRows = 4;
 // Rows from which on a tile has a version for short tails.
 constexpr int64_t kLeastLongRows = 8;
 
-int64_t CountStores(const Stmt& stmt) {
+int64_t CountUnrolledStores(const Stmt& stmt) {
   int64_t count = stmt.as<Store>() != nullptr || stmt.as<Reduce>() != nullptr;
-  ForEachChild(stmt, [&](const Stmt& child) { count += CountStores(child); });
+  ForEachChild(stmt, [&](const Stmt& child) { count += CountUnrolledStores(child); });
   const auto* loop = stmt.as<For>();
   bool copies = loop && loop->for_kind == ForKind::kUnrolled;
   return copies ? count * std::max<int64_t>(AsConstant(loop->extent).value_or(1), 1) : count;
@@ -384,7 +385,7 @@ class TileVersioner final : public BoundedMutator {
     for (const Allocate* allocate : AllocatedIn(tile)) {
       if (allocate->buffer.circular < 0) own.push_back(&allocate->buffer);
     }
-    if (own.empty() || CountStores(tile) > kMaxVersionStores) return tile;
+    if (own.empty() || CountUnrolledStores(tile) > kMaxVersionStores) return tile;
     TailConditions conditions(tile, bounds());
     std::vector<Expr> terms = conditions.Whole();
     if (!conditions.HasFree() || terms.size() > kMaxConditions) return tile;
@@ -440,11 +441,7 @@ class TileVersioner final : public BoundedMutator {
 }  // namespace
 
 Function VersionTiles(const Function& fn) {
-  bool on_threads = Contains(fn.body, [](const Stmt& stmt) {
-    const auto* loop = stmt.as<For>();
-    return loop && (IsThreadIdx(loop->for_kind) || IsBlockIdx(loop->for_kind));
-  });
-  if (fn.vars.empty() || on_threads) return fn;
+  if (fn.vars.empty() || IsOverThreads(fn.body)) return fn;
   Function result = fn;
   result.body = TileVersioner().Mutate(fn.body);
   return result;
