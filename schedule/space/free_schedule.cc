@@ -52,6 +52,15 @@ bool PrefetchesByShapes(const Function& fn, const Prefetch& step) {
   return false;
 }
 
+// Returns the step that spreads its hints over the iterations that are there.
+Step ForFewRows(const Step& step) {
+  const auto* prefetch = step.as<Prefetch>();
+  if (prefetch == nullptr) return step;
+  Prefetch present = *prefetch;
+  present.pace = PrefetchPace::kPresent;
+  return present;
+}
+
 bool IsLeftOut(const Function& fn, const Step& step) {
   if (const auto* prepack = step.as<Prepack>()) return PreparesByShapes(fn, *prepack);
   if (const auto* prefetch = step.as<Prefetch>()) return PrefetchesByShapes(fn, *prefetch);
@@ -94,9 +103,10 @@ Schedule FreeSchedule(const Function& fn, const Schedule& of_twin) {
   current.level = Level::kScheduled;
   bool is_legal = true;
   for (const Step& step : of_twin.trace.steps) {
-    const Step with_values = Substitute(step, values);
+    const Step free = ForFewRows(step);
+    const Step with_values = Substitute(free, values);
     if (is_legal && IsLeftOut(current, with_values)) continue;
-    schedule.trace.steps.push_back(step);
+    schedule.trace.steps.push_back(free);
     is_legal = is_legal && Check(current, with_values).ok();
     if (is_legal) current = Apply(std::move(current), with_values);
   }

@@ -16,7 +16,8 @@ Function TwinOf(const Function& fn);
 
 // Returns the steps of a schedule of the twin that the function gets: all but Prepacks of what
 // depends on its Shape variables, of which nothing is known at Link, and Prefetches whose hints an
-// iteration would be counted by them. From a step on that is not legal all stay.
+// iteration would be counted by them; other Prefetches have the pace kPresent. From a step on that
+// is not legal all stay.
 Schedule FreeSchedule(const Function& fn, const Schedule& of_twin);
 
 // Replays FreeSchedule on the function, for all values of its Shape variables; without any it is

@@ -7,7 +7,6 @@
 #include "ir/expr/substitute.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/interval.h"
-#include "ir/simplify/simplify.h"
 #include "ir/text/printer.h"
 #include "schedule/analysis/guard.h"
 #include "schedule/analysis/placement.h"
@@ -49,14 +48,9 @@ struct Plan {
   std::vector<Ref<For>> pace;     // loops inside `over` down to `at`
   Expr total;                     // L, the lines of an iteration of `over`
   Expr every;                     // n: every n-th of the iterations down to `at` asks
-  Expr asks;                      // the number of those that ask
+  Expr most;                      // P where the block has instances in all iterations
   Expr lines;                     // P, the lines that one asks for
 };
-
-bool IsFree(const Expr& extent) {
-  return std::ranges::any_of(VarsOf(extent),
-                             [](const Var& var) { return var->role == VarRole::kShape; });
-}
 
 // Returns the number of the loop's iterations that the block has instances in: fewer than its
 // extent where a free extent ends the block earlier. It is at least 1.
@@ -66,12 +60,10 @@ Expr PresentIterations(const Path& block_path, const Ref<For>& loop) {
   for (const Ref<For>& inner : LoopsInside(block_path, loop->key)) vars.push_back(inner->var);
   Expr present = loop->extent;
   auto end_by = [&](const Expr& value, const Expr& extent) {
-    if (!IsFree(extent)) return;
-    std::optional<AffineForm> form = ToAffine(Simplify(value), vars);
+    std::optional<AffineForm> form = ToAffine(value, vars);
     if (!form || form->vars.empty() || !form->vars[0].same_as(loop->var)) return;
-    Expr step = Simplify(form->coefficients[0]);
-    if (AsConstant(step).value_or(0) < 1) return;
-    Expr until_end = CeilDivide(extent - form->rest, step);
+    if (AsConstant(form->coefficients[0]).value_or(0) < 1) return;
+    Expr until_end = CeilDivide(extent - form->rest, form->coefficients[0]);
     present = MinOf(present, MaxOf(Expr(1), until_end));
   };
   for (const IterVar& iter : block.iters) end_by(iter.binding, iter.domain);
@@ -118,12 +110,13 @@ StatusOr<Plan> MakePlan(const Function& fn, const Prefetch& step) {
   plan.total = CeilDivide(Product(plan.readers, 0), elements);
   Expr iterations = Product(plan.pace, 0);
   plan.every = PowerOfTwoUpTo(FloorDivide(iterations, plan.total));
-  Expr present(1);
-  for (size_t i = plan.pace.size(); i-- > 0;)
-    present = PresentIterations(block_path, plan.pace[i]) * present;
-  plan.asks = CeilDivide(present, plan.every);
-  plan.lines = CeilDivide(plan.total, plan.asks);
-  if (IsFree(present)) plan.lines = MinOf(plan.lines, Expr(kMaxLines));
+  plan.most = plan.lines = CeilDivide(plan.total, CeilDivide(iterations, plan.every));
+  if (step.pace == PrefetchPace::kPresent) {
+    Expr present(1);
+    for (size_t i = plan.pace.size(); i-- > 0;)
+      present = PresentIterations(block_path, plan.pace[i]) * present;
+    plan.lines = CeilDivide(plan.total, CeilDivide(present, plan.every));
+  }
   return plan;
 }
 
@@ -175,7 +168,7 @@ StatusOr<Constraints> CheckPrefetch(const Function& fn, const Prefetch& step) {
   if (distance.low < 1) {
     constraints.push_back({Expr(1) - step.distance, "a prefetch distance is at least 1"});
   }
-  Interval lines = BoundsOf(plan.lines, {});
+  Interval lines = BoundsOf(plan.most, {});
   if (lines.low > kMaxLines) {
     return InvalidInput(
         "prefetch: an iteration of loop '{}' would ask for {} lines; expected at most {}: place it "
@@ -183,7 +176,7 @@ StatusOr<Constraints> CheckPrefetch(const Function& fn, const Prefetch& step) {
         step.at, lines.low, kMaxLines);
   }
   if (lines.high > kMaxLines) {
-    constraints.push_back({plan.lines - Expr(kMaxLines), "lines that one iteration prefetches"});
+    constraints.push_back({plan.most - Expr(kMaxLines), "lines that one iteration prefetches"});
   }
   // Digits divide by the extents.
   for (const auto* loops : {&plan.readers, &plan.pace}) {
@@ -214,7 +207,7 @@ Function ApplyPrefetch(const Function& fn, const Prefetch& step) {
   Access access = plan.access;
   for (Expr& index : access.indices) index = Substitute(index, later);
   Stmt hint = MakeStmt<If>(line < plan.total, MakeStmt<PrefetchLine>(access));
-  const ForKind kind = IsFree(plan.lines) ? ForKind::kSerial : ForKind::kUnrolled;
+  const ForKind kind = step.pace == PrefetchPace::kPresent ? ForKind::kSerial : ForKind::kUnrolled;
   Stmt hints = MakeStmt<If>(FloorModulo(count, plan.every) < Expr(1),
                             MakeStmt<For>(p, plan.lines, kind, PrefetchKey(step), hint));
 

@@ -5,6 +5,9 @@
 
 namespace tcc {
 
+// The iterations that a later one's lines are spread over. In the text of a trace, kAll is no word.
+enum class PrefetchPace : uint8_t { kAll, kPresent };
+
 // During one iteration of loop `over`, prefetches the cache lines that the iteration `distance`
 // later will read, spread evenly over the iterations of the loops down to `at`.
 //
@@ -31,13 +34,15 @@ struct Prefetch {
   LoopRef over;
   LoopRef at;
   Expr distance;  // in iterations of `over`, >= 1
-  auto Fields() { return std::tie(block, buffer, over, at, distance); }
+  PrefetchPace pace = PrefetchPace::kAll;
+  auto Fields() { return std::tie(block, buffer, over, at, distance, pace); }
 };
 
 // Refused: a block that does not read the buffer, or at an index that is itself read from memory; a
 // loop `over` that does not enclose the block; a loop `at` that is neither `over` nor inside it, or
 // is inside a vectorized loop; a buffer whose live range is shorter than `over`, or whose prefetch
-// is in the function already; a distance that is provably below 1. Constraint: P <= 64.
+// is in the function already; a distance that is provably below 1. Constraint: P <= 64,
+// as kAll counts it.
 StatusOr<Constraints> CheckPrefetch(const Function& fn, const Prefetch& step);
 Function ApplyPrefetch(const Function& fn, const Prefetch& step);
 

@@ -30,6 +30,9 @@ std::string PrintField(const std::string& text) {
 std::string PrintField(TileForm form) {
   return std::string(ToString(form));
 }
+std::string PrintField(PrefetchPace pace) {
+  return pace == PrefetchPace::kPresent ? "present" : "";
+}
 std::string PrintField(ForKind kind) {
   return std::string(ToString(kind));
 }
@@ -85,6 +88,11 @@ class FieldReader {
     } else {
       Fail("'" + word + "' is no form of a tile");
     }
+  }
+  void Read(PrefetchPace& pace) {
+    std::string word = Word();
+    pace = word.empty() ? PrefetchPace::kAll : PrefetchPace::kPresent;
+    if (!word.empty() && word != "present") Fail("'" + word + "'; expected 'present' or nothing");
   }
   void Read(ForKind& kind) {
     std::string word = Word();

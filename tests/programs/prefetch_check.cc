@@ -31,13 +31,14 @@ std::vector<Path> HintsAt(const Function& fn, const std::string& buffer) {
   return found;
 }
 
-int64_t ExtentOf(const For& loop) {
-  return AsConstant(Simplify(loop.extent)).value_or(0);
+// The extent, which may depend on loops further out.
+int64_t ExtentOf(const For& loop, const Assignment& outer) {
+  return EvaluateInt(loop.extent, outer).value_or(0);
 }
 
-int64_t Volume(const std::vector<Ref<For>>& loops) {
+int64_t Volume(const std::vector<Ref<For>>& loops, const Assignment& outer) {
   int64_t product = 1;
-  for (const Ref<For>& loop : loops) product *= ExtentOf(*loop);
+  for (const Ref<For>& loop : loops) product *= ExtentOf(*loop, outer);
   return product;
 }
 
@@ -45,8 +46,9 @@ int64_t Volume(const std::vector<Ref<For>>& loops) {
 // fastest.
 void SetLoops(const std::vector<Ref<For>>& loops, int64_t number, Assignment& values) {
   for (size_t i = loops.size(); i-- > 0;) {
-    values[loops[i]->var] = number % ExtentOf(*loops[i]);
-    number /= ExtentOf(*loops[i]);
+    const int64_t extent = ExtentOf(*loops[i], values);
+    values[loops[i]->var] = number % extent;
+    number /= extent;
   }
 }
 
@@ -88,24 +90,24 @@ std::string CheckStep(const Function& fn, const Prefetch& step) {
   std::vector<Path> hints = HintsAt(fn, step.buffer);
   if (hints.size() != 1) return fmt::format("{} hints at '{}'", hints.size(), step.buffer);
   std::vector<Ref<For>> asking = LoopsInside(hints[0], step.over);
-  if (Volume(readers) > kMaxCells || Volume(asking) > kMaxCells) return "";
   Access hint = hints[0].back().as<PrefetchLine>()->cell;
   int64_t distance = AsConstant(Simplify(step.distance)).value();
   int64_t line = 512 / hint.buffer.dtype().bits();
 
   Assignment values;
   for (const Ref<For>& loop : LoopsOn(path)) values[loop->var] = 0;
+  if (Volume(readers, values) > kMaxCells || Volume(asking, values) > kMaxCells) return "";
   Var over = LoopAt(FindLoop(fn, step.over).value())->var;
   for (int64_t t : {0, 1, 3}) {
     values[over] = t;
     std::map<Cell, int> asked;
-    for (int64_t i = 0; i < Volume(asking); ++i) {
+    for (int64_t i = 0; i < Volume(asking, values); ++i) {
       SetLoops(asking, i, values);
       if (Runs(hints[0], values)) ++asked[CellOf(hint.indices, values)];
     }
     std::map<Cell, int> read;
     values[over] = t + distance;
-    for (int64_t i = 0; i < Volume(readers); i += line) {
+    for (int64_t i = 0; i < Volume(readers, values); i += line) {
       SetLoops(readers, i, values);
       ++read[CellOf(indices, values)];
     }

@@ -278,6 +278,10 @@ void StepProposer::Fill(TileForm& field) {
   field = kForms[random_.Below(std::size(kForms))];
 }
 
+void StepProposer::Fill(PrefetchPace& field) {
+  field = random_.OneIn(3) ? PrefetchPace::kPresent : PrefetchPace::kAll;
+}
+
 const std::string& StepProposer::Pick(const std::vector<std::string>& list) {
   return list[random_.Below(list.size())];
 }

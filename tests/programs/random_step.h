@@ -7,6 +7,7 @@
 
 #include "schedule/space/trace.h"
 #include "schedule/steps/pad.h"
+#include "schedule/steps/prefetch.h"
 #include "schedule/steps/re_index.h"
 #include "schedule/steps/rfactor_tile.h"
 #include "schedule/steps/software_pipeline.h"
@@ -56,6 +57,7 @@ class StepProposer {
   void Fill(Scope& field);
   void Fill(ForKind& field);
   void Fill(TileForm& field);
+  void Fill(PrefetchPace& field);
 
   const std::string& Pick(const std::vector<std::string>& list);
   // A loop and the next one in the text, which is often its only child.

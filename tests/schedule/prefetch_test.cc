@@ -101,6 +101,22 @@ prefetch mm B mm/j.0 mm/k 1
   }
 }
 
+TEST_CASE("the tiles that are there ask for a whole panel, however few rows a last piece has",
+          "[schedule][prefetch]") {
+  // Pieces of 8 tiles of 2 rows; panels of 22 lines, as above.
+  for (int64_t rows = 1; rows <= 33; ++rows) {
+    Trace trace = ParseTrace(R"(
+split mm/i [8, 2]
+split mm/j [2, 16]
+reorder [mm/i.0, mm/j.0, mm/i.1, mm/k, mm/i.2, mm/j.1, mm/j.2]
+prefetch mm B mm/j.0 mm/k 1 present
+)")
+                      .value();
+    INFO(rows << " rows");
+    CHECK(FirstLineNotPrefetched(MatmulFunction(rows, 96, 11), trace, {}) == "");
+  }
+}
+
 TEST_CASE("where iterations outnumber lines, every n-th asks", "[schedule][prefetch]") {
   // 8 k x 16 columns are 8 lines; 3 tiles of 8 k.
   Function mm = MatmulFunction(6, 64, 8);
@@ -171,6 +187,8 @@ TEST_CASE("the number of lines becomes a constraint", "[schedule][prefetch]") {
 
 TEST_CASE("prefetch says what is wrong with the buffer or the loops", "[schedule][prefetch]") {
   Function mm = MatmulFunction(64, 64, 64);
+  CHECK(Message(ParseStep("prefetch mm B mm/i mm/k 1 past", {}).status()) ==
+        "step 'prefetch mm B mm/i mm/k 1 past': 'past'; expected 'present' or nothing");
   CHECK(RefusalOf(mm, "prefetch mm C mm/i mm/k 1") ==
         "prefetch: block 'mm' does not read buffer 'C'");
   CHECK(RefusalOf(mm, "prefetch mm B mm/k mm/j 1") ==
