@@ -86,6 +86,10 @@ Status RewriteMovements(Graph& graph);
 // it, so that the kernel that computes the operand can take it.
 Status SinkMovements(Graph& graph);
 
+// Joins the products of one value with constants, such as queries, keys and values, into one whose
+// columns stand beside each other, where attentions read their parts in place.
+Status JoinProducts(Graph& graph);
+
 // Cuts a Split into hundreds of parts into several Splits, because one kernel's compile time grows
 // with the square of its parts.
 Status CutSplits(Graph& graph);

@@ -26,7 +26,47 @@ ValueId Heads(TestGraph& builder, const std::string& name, ValueId x, const Ints
   return builder.Add(name, OpKind::kTranspose, {split}, {{"perm", perm}});
 }
 
+// The projection of x by random weights of this many columns, with a row if `row`, as heads of 3.
+ValueId Projected(TestGraph& builder, const std::string& name, ValueId x, int64_t columns,
+                  bool row = true) {
+  ValueId weights = builder.Constant(name + ".w", RandomF32({6, columns}, name[0]));
+  ValueId result = builder.Add(name + ".product", OpKind::kMatMul, {x, weights});
+  ValueId sum = builder.Constant(name + ".b", RandomF32({columns}, name[0] + 1));
+  if (row) result = builder.Add(name + ".sum", OpKind::kAdd, {sum, result});
+  ValueId shape = builder.Constant(name + ".shape", I64({4}, {1, 5, columns / 3, 3}));
+  ValueId split = builder.Add(name + ".split", OpKind::kReshape, {result, shape});
+  return builder.Add(name, OpKind::kTranspose, {split}, {{"perm", Ints{0, 2, 1, 3}}});
+}
+
 }  // namespace
+
+TEST_CASE("queries, keys and values are one product, whose parts attention reads",
+          "[graph][fusion]") {
+  for (bool row : {true, false}) {
+    TestGraph builder;
+    ValueId x = builder.Input("x", kFloat32, {1, 5, 6});
+    ValueId q = Projected(builder, "q", x, 12, row);
+    ValueId k = Projected(builder, "k", x, 6, row);
+    ValueId v = Projected(builder, "v", x, 6, row);
+    builder.Output(builder.Add("mixed", OpKind::kAttention, {q, k, v}));
+    Graph graph = CheckSameAfterPasses(builder.Build());
+    CHECK(CountOf(graph, OpKind::kMatMul) == 1);
+    CHECK(CountOf(graph, OpKind::kAdd) == (row ? 1 : 0));
+    CHECK(CountOf(graph, OpKind::kSlice) == 3);
+  }
+}
+
+TEST_CASE("a projection that others read, or of another form, stays a product of its own",
+          "[graph][fusion]") {
+  TestGraph builder;
+  ValueId x = builder.Input("x", kFloat32, {1, 5, 6});
+  ValueId q = Projected(builder, "q", x, 6);
+  ValueId k = Projected(builder, "k", x, 6, false);
+  ValueId v = Projected(builder, "v", x, 6);
+  builder.Output(builder.Add("mixed", OpKind::kAttention, {q, k, v}));
+  builder.Output(q);
+  CHECK(CountOf(CheckSameAfterPasses(builder.Build()), OpKind::kMatMul) == 3);
+}
 
 TEST_CASE("a head split that leaves rows whole is read in place", "[graph][fusion]") {
   TestGraph builder;
