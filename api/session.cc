@@ -44,7 +44,7 @@ StatusOr<std::vector<OwnedTensor>> RunSession(tcc::Session& session,
 }  // namespace
 
 Result<Session> Session::Open(const std::string& path, const CompileOptions& options,
-                              const LoadOptions& load) {
+                              const LoadOptions& load, SessionSizes sizes) {
   return WithinMemory([&]() -> Result<Session> {
     if (!options.at.empty()) {
       return tcc::ToApi(UsageError(
@@ -61,6 +61,7 @@ Result<Session> Session::Open(const std::string& path, const CompileOptions& opt
       reporter->Log(LogLevel::kInfo, message);
     };
     open.load = Module::Access::Options(load);
+    open.sizes = sizes == SessionSizes::kEach ? tcc::SessionSizes::kEach : tcc::SessionSizes::kAny;
     open.cache = ArtefactCache::OfUser();
     StatusOr<std::unique_ptr<tcc::Session>> session = tcc::Session::Open(path, std::move(open));
     if (!session.ok()) return tcc::ToApi(session.status());

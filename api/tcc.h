@@ -122,20 +122,28 @@ struct OwnedTensor {
   std::size_t bytes = 0;
 };
 
-// A handle to an ONNX model that runs at any shape. A run compiles for the sizes of its inputs, and
-// for the values (of at most 4 KiB) of inputs that decide shapes, unless the same was compiled
-// before: the last 8 results stay in memory, and all of them in files of the folder
+// The artefacts that a Session makes.
+enum class SessionSizes {
+  kAny,   // one for all sizes first, and for each size that it refuses one more
+  kEach,  // one for each size, which is the fastest
+};
+
+// A handle to an ONNX model that runs at any shape. A run compiles for all sizes, and for the
+// values (of at most 4 KiB) of inputs that decide shapes, unless the same was compiled before.
+// Where the model needs numbers for its sizes, or the result refuses those of the inputs, the run
+// compiles for its sizes. The last 8 results stay in memory, and all of them in files of the folder
 // $TCC_CACHE_DIR/session, or tcc/session in that of $XDG_CACHE_HOME or ~/.cache. The least recently
 // used files go when they take more than $TCC_CACHE_BYTES (8 GiB).
 //
-// A new size costs the time of a compilation: a program that serves requests compiles the sizes
-// that it serves beforehand. Runs may come from several threads; one compiles at a time.
+// A new size may cost the time of a compilation: a program that serves requests compiles
+// beforehand. Runs may come from several threads; one compiles at a time.
 class TCC_EXPORT Session {
  public:
   // Imports the model. `options` hold for every run; their hooks are called from Run, and a stop
   // request ends the compilation under way and all later ones with kCancelled.
   static Result<Session> Open(const std::string& path, const CompileOptions& options = {},
-                              const LoadOptions& load = {});
+                              const LoadOptions& load = {},
+                              SessionSizes sizes = SessionSizes::kAny);
 
   const std::vector<TensorInfo>& inputs() const;
 

@@ -180,7 +180,7 @@ StatusOr<ReadyModel> LoadArtefact(RunCommand& command) {
                     }};
 }
 
-// Opens an ONNX model, which is compiled for the sizes of its inputs once they are known.
+// Opens an ONNX model, which is compiled once the inputs are known.
 StatusOr<ReadyModel> OpenModel(const RunCommand& command, Progress& progress) {
   SessionOptions options;
   options.load = LoadOptionsOf(command);
@@ -227,7 +227,8 @@ Action DeclareRun(CommandLine& line) {
   AddModelOptions(line, command->model);
   line.Find("model")
       .Description(
-          "Compiled model, or an ONNX model, which is compiled for the sizes of its inputs")
+          "Compiled model, or an ONNX model, which is compiled first, for any sizes where it can "
+          "be")
       .TypeName("OUT.tcc|M.onnx");
   AddFeedOptions(line, command->feed);
   CommandOption random = line.Find("--random");

@@ -156,8 +156,10 @@ std::vector<bool> ReadInputs(const Graph& graph) {
 
 }  // namespace
 
-// The sizes and values that an artefact is made for, of one run.
+// What an artefact is made for: the values of one run's inputs that decide shapes, and its sizes or
+// all of them.
 struct Session::Binding {
+  SessionSizes made_for;
   ImportOptions import;
   std::vector<Tensor> arguments;  // the inputs that are left
   Sha256Digest key{};
@@ -226,10 +228,21 @@ std::string Session::FileStates() const {
 
 StatusOr<std::vector<Tensor>> Session::Run(std::span<const Tensor> inputs) {
   TCC_ASSIGN_OR_RETURN(std::vector<int64_t> sizes, CheckInputs(inputs));
-  Binding binding = BindingOf(inputs, sizes);
-  TCC_ASSIGN_OR_RETURN(std::shared_ptr<Compiled> compiled, FindOrCompile(binding));
-  std::lock_guard lock(compiled->running);
-  return compiled->executor.Run(binding.arguments);
+  Binding own = BindingOf(inputs, sizes, SessionSizes::kEach);
+  auto run = [&](Compiled& compiled) {
+    std::lock_guard lock(compiled.running);
+    return compiled.executor.Run(own.arguments);
+  };
+  if (options_.sizes == SessionSizes::kAny && !sizes.empty()) {
+    Binding any = BindingOf(inputs, sizes, SessionSizes::kAny);
+    TCC_ASSIGN_OR_RETURN(std::shared_ptr<Compiled> compiled, FindOrCompileAny(any, own));
+    if (compiled) {
+      StatusOr<std::vector<Tensor>> outputs = run(*compiled);
+      if (!absl::IsInvalidArgument(outputs.status())) return outputs;
+    }
+  }
+  TCC_ASSIGN_OR_RETURN(std::shared_ptr<Compiled> compiled, FindOrCompile(own));
+  return run(*compiled);
 }
 
 // Returns the values of the signature's variables.
@@ -246,14 +259,18 @@ StatusOr<std::vector<int64_t>> Session::CheckInputs(std::span<const Tensor> inpu
   return BindInputs(expected, inputs);
 }
 
-Session::Binding Session::BindingOf(std::span<const Tensor> inputs,
-                                    std::span<const int64_t> sizes) const {
-  Binding binding;
-  binding.import = options_.import;
+Session::Binding Session::BindingOf(std::span<const Tensor> inputs, std::span<const int64_t> sizes,
+                                    SessionSizes made_for) const {
+  const bool is_any = made_for == SessionSizes::kAny;
+  Binding binding{.made_for = made_for, .import = options_.import, .arguments = {}, .text = ""};
   KeyText key;
   key.Add(ToHex(key_));
   std::vector<std::string> facts;
-  for (size_t i = 0; i < sizes.size(); ++i) {
+  if (is_any) {
+    key.Add("any size");
+    facts.emplace_back("any size");
+  }
+  for (size_t i = 0; i < sizes.size() && !is_any; ++i) {
     facts.push_back(fmt::format("{}={}", signature_.shape_variables[i].name, sizes[i]));
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -264,11 +281,14 @@ Session::Binding Session::BindingOf(std::span<const Tensor> inputs,
       key.Add(inputs[i]);
       facts.push_back("values of " + name);
     } else {
-      binding.import.shapes[name] = inputs[i].shape;
       binding.arguments.push_back(inputs[i]);
+      if (is_any) continue;
+      binding.import.shapes[name] = inputs[i].shape;
       key.Add(inputs[i].shape);
     }
   }
+  // The warnings of an import for all sizes tell how to fix some.
+  if (is_any) binding.import.warn = {};
   binding.key = key.Digest();
   binding.text = fmt::format("{}", fmt::join(facts, ", "));
   return binding;
@@ -281,6 +301,30 @@ std::shared_ptr<Session::Compiled> Session::FindLoaded(const Sha256Digest& key) 
   if (found == loaded_.end()) return nullptr;
   std::rotate(loaded_.begin(), found, found + 1);
   return loaded_.front();
+}
+
+// Returns null where the binding needs sizes, or an artefact for them is there already while one
+// for all is not.
+StatusOr<std::shared_ptr<Session::Compiled>> Session::FindOrCompileAny(const Binding& any,
+                                                                       const Binding& own) {
+  if (std::shared_ptr<Compiled> loaded = FindLoaded(any.key)) return loaded;
+  {
+    std::lock_guard lock(mutex_);
+    if (needs_sizes_.contains(any.key)) return nullptr;
+  }
+  std::error_code ignored;
+  auto is_kept = [&](const Binding& binding) {
+    return fs::exists(options_.cache.PathOf(binding.key), ignored);
+  };
+  if (is_kept(own) && !is_kept(any)) return nullptr;
+  StatusOr<std::shared_ptr<Compiled>> compiled = FindOrCompile(any);
+  if (compiled.ok() || absl::IsCancelled(compiled.status())) return compiled;
+  if (options_.compile.note) {
+    options_.compile.note("not compiled " + Message(compiled.status()));
+  }
+  std::lock_guard lock(mutex_);
+  needs_sizes_.insert(any.key);
+  return nullptr;
 }
 
 StatusOr<std::shared_ptr<Session::Compiled>> Session::FindOrCompile(const Binding& binding) {
@@ -299,15 +343,23 @@ StatusOr<std::shared_ptr<Session::Compiled>> Session::FindOrCompile(const Bindin
   return compiled;
 }
 
+// Returns whether a file's artefact is one for the binding, as far as it says.
+bool Session::Fits(const Module& module, const Binding& binding) const {
+  const Metadata& metadata = module.metadata();
+  if (module.artefact().target != options_.compile.target.name ||
+      metadata.model != signature_.model || metadata.inputs.size() != binding.arguments.size()) {
+    return false;
+  }
+  // One for all sizes may refuse those of the run.
+  return binding.made_for == SessionSizes::kAny || BindInputs(metadata, binding.arguments).ok();
+}
+
 StatusOr<Module> Session::LoadOrCompile(const Binding& binding) const {
   std::string path = options_.cache.PathOf(binding.key);
   if (!path.empty()) {
     StatusOr<Module> module = Module::Load(path, options_.load);
     // A damaged or foreign file is written again.
-    bool fits = module.ok() && module->artefact().target == options_.compile.target.name &&
-                module->metadata().model == signature_.model &&
-                BindInputs(module->metadata(), binding.arguments).ok();
-    if (fits) {
+    if (module.ok() && Fits(*module, binding)) {
       options_.cache.Use(path);
       Note(binding, fmt::format("compiled before, '{}'", path));
       return module;

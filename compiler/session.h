@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,21 +16,28 @@
 
 namespace tcc {
 
+// The artefacts that a session makes: one for all sizes first, and for each size that it refuses
+// one more; or one for each size.
+enum class SessionSizes : uint8_t { kAny, kEach };
+
 struct SessionOptions {
   // Sizes, shapes and constants that hold for every run. The session sets `facts_of`.
   ImportOptions import = {};
   CompileOptions compile;  // without sketch rules; `note` is told of each artefact
   LoadOptions load = {};
+  SessionSizes sizes = SessionSizes::kAny;
   ArtefactCache cache = ArtefactCache("");
   std::function<StatusOr<Artefact>(Graph, const CompileOptions&)> compile_graph = CompileGraph;
 };
 
-// One ONNX model at any shape. A run compiles an artefact for the sizes of its inputs, and for the
-// values of those that decide shapes, unless there is one already: the last kMaxModules stay
-// loaded, and the cache keeps files. It suits trials and tests; a program that serves requests
-// would wait for the compiler at each new size.
+// One ONNX model at any shape. A run compiles an artefact for all sizes, and for the values of
+// inputs that decide shapes, unless there is one already: the last kMaxModules stay loaded, and the
+// cache keeps files. Where the model needs numbers for its sizes, or the artefact refuses those of
+// the inputs, as it does where one is repeated to the extent of another, the run compiles one for
+// its sizes. It suits trials and tests; a program that serves requests would wait for the compiler
+// at new values and at such sizes.
 //
-// Runs may come from several threads. One artefact is compiled at a time, and runs of one binding
+// Runs may come from several threads. One artefact is compiled at a time, and runs of one artefact
 // follow each other.
 class Session {
  public:
@@ -57,9 +65,12 @@ class Session {
   Status Describe();
   std::string FileStates() const;
   StatusOr<std::vector<int64_t>> CheckInputs(std::span<const Tensor> inputs) const;
-  Binding BindingOf(std::span<const Tensor> inputs, std::span<const int64_t> sizes) const;
+  Binding BindingOf(std::span<const Tensor> inputs, std::span<const int64_t> sizes,
+                    SessionSizes made_for) const;
   std::shared_ptr<Compiled> FindLoaded(const Sha256Digest& key);
+  StatusOr<std::shared_ptr<Compiled>> FindOrCompileAny(const Binding& any, const Binding& own);
   StatusOr<std::shared_ptr<Compiled>> FindOrCompile(const Binding& binding);
+  bool Fits(const Module& module, const Binding& binding) const;
   StatusOr<Module> LoadOrCompile(const Binding& binding) const;
   StatusOr<Module> Compile(const Binding& binding) const;
   void Note(const Binding& binding, const std::string& message) const;
@@ -77,6 +88,7 @@ class Session {
   std::mutex compiling_;
   std::mutex mutex_;
   std::vector<std::shared_ptr<Compiled>> loaded_;  // the most recently used first
+  std::set<Sha256Digest> needs_sizes_;             // bindings that compile at known sizes only
 };
 
 }  // namespace tcc

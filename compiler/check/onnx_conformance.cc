@@ -46,7 +46,7 @@ StatusOr<std::unique_ptr<Session>> OpenModel(const std::string& model, const Tar
   compile.gpu_code = emulated ? GpuCode::kCudaText : GpuCode::kCubin;
   TCC_ASSIGN_OR_RETURN(LoadOptions load, LoadOptionsFor(target, execution));
   load.threads = 1;
-  return Session::Open(model, {.compile = compile, .load = load});
+  return Session::Open(model, {.compile = compile, .load = load, .sizes = SessionSizes::kEach});
 }
 
 Status RunDataSet(Session& session, const std::string& data_set) {

@@ -79,13 +79,35 @@ class Run(CommandTest):
         self.assertEqual(self.run_model(model, *options, "--progress", "json"), first)
         self.assertFalse(self.compiled())
         self.run_model(model, *options, "-v")
-        self.assertIn("N=2, M=3, values of s: compiled before", self.error)
+        self.assertIn("any size, values of s: compiled before", self.error)
         for change in [["--numeric", "bf16"], ["--target", "x86-64-v3"]]:
             self.run_model(model, *options, *change, "--progress", "json")
             self.assertTrue(self.compiled(), change)
         self.model(weight=2)
         self.assertNotEqual(self.run_model(model, *options, "--progress", "json"), first)
         self.assertTrue(self.compiled())
+
+    def test_one_compilation_serves_all_shapes_but_those_it_refuses(self):
+        tensor = helper.make_tensor_value_info
+        path = self.folder / "add.onnx"
+        graph = helper.make_graph([helper.make_node("Add", ["x", "b"], ["y"])], "add",
+                                  [tensor("x", TensorProto.FLOAT, ["N", 3]),
+                                   tensor("b", TensorProto.FLOAT, ["M", 3])],
+                                  [tensor("y", TensorProto.FLOAT, None)])
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)],
+                                    ir_version=8), path)
+        for n, m, note in [(2, 2, "any size: compiled in"), (5, 5, "any size: compiled before"),
+                           (5, 1, "N=5, M=1: compiled in"), (5, 1, "N=5, M=1: compiled before")]:
+            arrays = {name: RANDOM.standard_normal((rows, 3)).astype(np.float32)
+                      for name, rows in (("x", n), ("b", m))}
+            np.savez(self.folder / "in.npz", **arrays)
+            self.run_model(path, "--input", self.folder / "in.npz", "--output-dir", self.results,
+                           "-v")
+            self.assertIn(note, self.error)
+            self.assertNotIn("warning", self.error)
+            np.testing.assert_array_equal(np.load(self.results / "output_0.npy"),
+                                          arrays["x"] + arrays["b"])
+        self.assertEqual(len(self.files()), 2)
 
     def test_weights_beside_the_model_are_told_from_others_by_size_and_time(self):
         model = self.model()
@@ -133,10 +155,10 @@ class Run(CommandTest):
             self.run_model(model, *options, expect=4)
             self.assertIn(f"input 'x': {words}" if words.startswith("expected") else words,
                           self.error)
+        self.assertFalse((self.cache / "session").exists())
         _, options = self.feed(2, 3, [5, 5])
         self.run_model(model, *options, expect=4)
         self.assertIn("with N=2, M=3, values of s: node 'r' (Reshape)", self.error)
-        self.assertFalse((self.cache / "session").exists())
 
     def test_random_inputs_have_the_usual_sizes_and_need_values_that_decide_shapes(self):
         model = self.model()

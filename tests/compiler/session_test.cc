@@ -58,7 +58,10 @@ ModelSpec ShapeByValue() {
 
 // A model in a folder of its own, the sessions on it, and how often they have compiled.
 struct Rig {
-  explicit Rig(const ModelSpec& spec) { Write(spec); }
+  explicit Rig(const ModelSpec& spec, SessionSizes made_for = SessionSizes::kEach)
+      : sizes(made_for) {
+    Write(spec);
+  }
 
   void Write(const ModelSpec& spec) const {
     std::ofstream(path, std::ios::binary) << ModelOf(spec);
@@ -71,6 +74,7 @@ struct Rig {
     options.load.threads = 1;
     options.load.devices = AllDevices();
     options.cache = ArtefactCache(cache);
+    options.sizes = sizes;
     options.compile_graph = [this](Graph graph, const CompileOptions& compile) {
       ++compiled;
       return CompileGraph(std::move(graph), compile);
@@ -92,6 +96,7 @@ struct Rig {
     return files;
   }
 
+  SessionSizes sizes;
   TemporaryFolder folder = *TemporaryFolder::Make("a test");
   std::string path = folder / "m.onnx";
   std::string cache = folder / "cache";
@@ -362,4 +367,100 @@ TEST_CASE("the least recently used files of a cache go beyond its limit", "[comp
   CHECK(rig.compiled == 0);
   Ran(*again, {Normals({2, 3}, 1), Normals({2, 3}, 2)});
   CHECK(rig.compiled == 1);
+}
+
+TEST_CASE("a session compiles once for all sizes, in another process too", "[compiler]") {
+  for (const char* target : {"native", "reference"}) {
+    INFO(target);
+    Rig rig(TwoFreeDims(), SessionSizes::kAny);
+    SessionOptions options = rig.Options();
+    options.compile.target = *FindTarget(target);
+    std::vector<std::string> notes;
+    options.compile.note = [&](const std::string& note) { notes.push_back(note); };
+    std::vector<std::string> warnings;
+    options.import.warn = [&](const std::string& warning) { warnings.push_back(warning); };
+    std::unique_ptr<Session> session = rig.Open(options);
+    SessionOptions each = options;
+    each.sizes = SessionSizes::kEach;
+    each.cache = ArtefactCache("");
+    each.compile_graph = CompileGraph;
+    std::unique_ptr<Session> expected = rig.Open(each);
+    for (auto [n, m] : {std::pair<int64_t, int64_t>{1, 3}, {2, 17}, {5, 1}, {9, 130}}) {
+      INFO(n << " " << m);
+      Tensor x = Normals({n, m, 4}, 1);
+      Tensor got = Ran(*session, {x})[0], want = Ran(*expected, {x})[0];
+      REQUIRE(got.shape == want.shape);
+      for (int64_t i = 0; i < n * m * 5; ++i) {
+        CHECK(ElementAsDouble(got, i) == Approx(ElementAsDouble(want, i)).margin(1e-6));
+      }
+    }
+    CHECK(rig.compiled == 1);
+    CHECK(warnings.empty());
+    CHECK_THAT(notes.at(0), Contains("any size: compiled in"));
+    std::string child = InChild([&] {
+      Ran(*rig.Open(options), {Normals({3, 7, 4}, 2)});
+      return std::to_string(rig.compiled);
+    });
+    CHECK(child == "1");
+  }
+}
+
+TEST_CASE("sizes that the artefact for all refuses get one of their own", "[compiler]") {
+  // b may be repeated, which the artefact for all sizes takes for N = M.
+  ModelSpec spec = SharedDim();
+  spec.inputs[1] = InputOf("b", kOnnxFloat, {"M", "3"});
+  Rig rig(spec, SessionSizes::kAny);
+  std::unique_ptr<Session> session = rig.Open();
+  auto run = [&](int64_t n, int64_t m) {
+    Tensor x = Normals({n, 3}, 1), b = Normals({m, 3}, 2);
+    Tensor y = Ran(*session, {x, b})[0];
+    REQUIRE(y.shape == std::vector<int64_t>{n, 3});
+    CHECK(ElementAsDouble(y, 3 * n - 1) ==
+          static_cast<float>(ElementAsDouble(x, 3 * n - 1) + ElementAsDouble(b, 3 * m - 1)));
+    return rig.compiled;
+  };
+  CHECK(run(4, 4) == 1);
+  CHECK(run(4, 1) == 2);
+  CHECK(run(6, 6) == 2);
+  CHECK(run(6, 1) == 3);
+  CHECK(run(4, 1) == 3);
+  // Nothing takes these.
+  CHECK_THAT(RunError(*session, {Normals({4, 3}, 1), Normals({3, 3}, 2)}),
+             Contains("with N=4, M=3: "));
+}
+
+TEST_CASE("a model that needs sizes gets an artefact for each, and is not tried again",
+          "[compiler]") {
+  Rig rig(SharedDim(), SessionSizes::kAny);
+  SessionOptions options = rig.Options();
+  std::vector<std::string> notes;
+  options.compile.note = [&](const std::string& note) { notes.push_back(note); };
+  int tried = 0;
+  options.compile_graph = [&](Graph graph, const CompileOptions& compile) -> StatusOr<Artefact> {
+    if (!graph.shape_vars.empty()) {
+      ++tried;
+      return Unsupported("a node needs a number");
+    }
+    ++rig.compiled;
+    return CompileGraph(std::move(graph), compile);
+  };
+  std::unique_ptr<Session> session = rig.Open(options);
+  for (int64_t n : {2, 3, 2}) Ran(*session, {Normals({n, 3}, 1), Normals({n, 3}, 2)});
+  CHECK(tried == 1);
+  CHECK(rig.compiled == 2);
+  CHECK(notes.at(0) == "not compiled with any size: a node needs a number");
+  // An artefact that is kept for the sizes costs no attempt.
+  Ran(*rig.Open(options), {Normals({3, 3}, 1), Normals({3, 3}, 2)});
+  CHECK(tried == 1);
+  CHECK(rig.compiled == 2);
+}
+
+TEST_CASE("values that decide shapes are compiled for, sizes are not", "[compiler]") {
+  Rig rig(ShapeByValue(), SessionSizes::kAny);
+  std::unique_ptr<Session> session = rig.Open();
+  CHECK(Ran(*session, {Normals({6}, 1), Ints64({-1, 2})})[0].shape == std::vector<int64_t>{3, 2});
+  CHECK(Ran(*session, {Normals({8}, 1), Ints64({-1, 2})})[0].shape == std::vector<int64_t>{4, 2});
+  CHECK(rig.compiled == 1);
+  CHECK(Ran(*session, {Normals({8}, 1), Ints64({2, -1})})[0].shape == std::vector<int64_t>{2, 4});
+  CHECK(rig.compiled == 2);
 }
