@@ -106,12 +106,7 @@ StatusOr<FusedGraph> Optimize(Graph graph, const CompileOptions& options,
 Status AtSize(const Status& status, const ListedSizes& listed, size_t number, size_t graphs) {
   const size_t others = graphs - listed.sizes.size();
   if (status.ok() || number < others) return status;
-  number -= others;
-  std::vector<std::string> dims;
-  for (size_t d = 0; d < listed.dims.size(); ++d) {
-    dims.push_back(fmt::format("{}={}", listed.dims[d], listed.sizes[number][d]));
-  }
-  return Annotate(status, fmt::format("at {}", fmt::join(dims, ",")));
+  return Annotate(status, "at " + SizeText(listed, number - others));
 }
 
 }  // namespace

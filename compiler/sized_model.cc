@@ -118,6 +118,14 @@ SizeExpr IsSize(std::span<const SizeExpr> dims, const std::vector<int64_t>& size
 
 }  // namespace
 
+std::string SizeText(const ListedSizes& listed, size_t number) {
+  std::vector<std::string> dims;
+  for (size_t d = 0; d < listed.dims.size(); ++d) {
+    dims.push_back(fmt::format("{}={}", listed.dims[d], listed.sizes[number][d]));
+  }
+  return fmt::format("{}", fmt::join(dims, ","));
+}
+
 StatusOr<SizedModel> ImportAtSizes(const ImportFunction& import_model, ImportOptions options,
                                    std::span<const DimSizes> at) {
   TCC_RETURN_IF_ERROR(CheckSizes(at, options.dims));

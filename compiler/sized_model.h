@@ -26,6 +26,9 @@ struct ListedSizes {
   std::vector<std::vector<std::optional<size_t>>> dim_of;
 };
 
+// Returns a size as text: B=1,S=16.
+std::string SizeText(const ListedSizes& listed, size_t number);
+
 // A model at each listed size, in their order; the graph as it is where none are listed. The first
 // graph may be one more, the model with the listed dimensions free, for all other sizes.
 struct SizedModel {

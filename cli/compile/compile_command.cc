@@ -101,10 +101,11 @@ Status TakeTunedSchedules(const CompileCommand& command, const SizedModel& model
   if (tuning.HasBudget()) {
     tune.compile = options;
     tune.threads = threads;
-    TCC_ASSIGN_OR_RETURN(TuneResult result,
-                         RunTuning(model.graphs[0], tune, tuning, progress, database));
-    if (result.tasks.empty()) return OkStatus();  // no kernel that could be tuned
-    device = result.device;
+    TCC_ASSIGN_OR_RETURN(std::vector<TunedSize> sizes,
+                         RunTuning(model, tune, tuning, progress, database));
+    std::erase_if(sizes, [](const TunedSize& size) { return size.result.tasks.empty(); });
+    if (sizes.empty()) return OkStatus();  // no kernel that could be tuned
+    device = sizes[0].result.device;
   }
   TCC_ASSIGN_OR_RETURN(Environment wanted, RecordedEnvironment(database, options.target, threads,
                                                                device, options.warn));
@@ -129,11 +130,6 @@ Status RunCompile(const CompileCommand& command) {
   TCC_RETURN_IF_ERROR(SetTuning(command.tuning, tune));
   TCC_ASSIGN_OR_RETURN(NumericMode numeric, FindNumericMode(command.numeric));
   TCC_ASSIGN_OR_RETURN(std::vector<DimSizes> sizes, ParseSizes(command.sizes));
-  if (!sizes.empty() && command.tuning.HasBudget()) {
-    return UsageError(
-        "--at: kernels are measured at one size; expected tcc tune with --dim and --db for each, "
-        "then --db alone");
-  }
   std::string output = OutputOf(command);
   TCC_RETURN_IF_ERROR(CheckOutput(output, command));
   Progress progress(command.progress);

@@ -2,8 +2,10 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -15,9 +17,12 @@
 #include "cli/stop_on_signal.h"
 #include "search/searchers/searcher.h"
 #include "support/option_values.h"
+#include "support/stopwatch.h"
 
 namespace tcc {
 namespace {
+
+namespace fs = std::filesystem;
 
 std::vector<std::string> SearcherNames() {
   std::vector<std::string> names = {std::string(kAutoSearcher)};
@@ -65,6 +70,57 @@ void RecordWarnings(RunFolder& folder, CompileOptions& options) {
     if (warn) warn(message);
     folder.RecordWarning(message);
   };
+}
+
+// Tunes one graph. `run` is the folder for the run; "": none.
+StatusOr<TuneResult> TuneOne(const Graph& graph, TuneGraphOptions options, const std::string& run,
+                             const std::string& database_path, Progress& progress,
+                             Database& database) {
+  std::optional<RunFolder> folder;
+  if (!run.empty()) {
+    TCC_ASSIGN_OR_RETURN(folder, RunFolder::Make(run, options, database_path));
+    options.worker_log = folder->worker_log();
+    RecordWarnings(*folder, options.compile);
+  }
+  SearchState state{.most_trials = options.tune.trials, .most_seconds = options.tune.seconds};
+  if (folder) {
+    options.begin = [&](const Environment& environment) { folder->RecordEnvironment(environment); };
+  }
+  options.tune.event = [&](const TuneEvent& event) {
+    Advance(state, event);
+    progress.ReportSearch(state);
+    if (folder) folder->Record(event);
+  };
+  progress.Begin("tuning");
+  StatusOr<TuneResult> result = TuneGraph(graph, options, database);
+  progress.EndSearch();
+  if (result.ok() && result->known > 0) {
+    progress.TellDetail(
+        fmt::format("{} candidates were in the database and not measured again", result->known));
+  }
+  if (folder) {
+    Status written = folder->Finish(result, options.compile.stop.stop_requested());
+    if (!written.ok()) progress.Warn(Message(written));
+  }
+  if (absl::IsUnavailable(result.status()) && options.compile.target.kind == TargetKind::kGpu) {
+    return Missing("{}; `tcc tune --emit FILE` writes candidates to measure on another machine",
+                   Message(result.status()));
+  }
+  if (result.ok()) TCC_RETURN_IF_ERROR(ExpectSomeKernel(*result, options.compile.stop));
+  return result;
+}
+
+// Returns the share of the next of `sizes` sizes in what is left of a budget.
+TuneOptions ShareOf(TuneOptions budget, int64_t spent_trials, double spent_seconds, size_t sizes) {
+  constexpr double kMinSeconds = 1e-3;
+  const auto count = static_cast<int64_t>(sizes);
+  if (budget.trials > 0) {
+    budget.trials = std::max<int64_t>((budget.trials - spent_trials) / count, 1);
+  } else {
+    budget.seconds =
+        std::max((budget.seconds - spent_seconds) / static_cast<double>(count), kMinSeconds);
+  }
+  return budget;
 }
 
 }  // namespace
@@ -149,47 +205,42 @@ void DatabaseWarnings::Tell() {
   for (; told_ < warnings.size(); ++told_) progress_.Warn(warnings[told_]);
 }
 
-StatusOr<TuneResult> RunTuning(const Graph& graph, TuneGraphOptions options,
-                               const TuningOptions& tuning, Progress& progress,
-                               Database& database) {
+StatusOr<std::vector<TunedSize>> RunTuning(const SizedModel& model, TuneGraphOptions options,
+                                           const TuningOptions& tuning, Progress& progress,
+                                           Database& database) {
   const Target& target = options.compile.target;
   if (options.ordinal && target.kind != TargetKind::kGpu) {
     return UsageError("--device {}: target '{}' is no GPU", tuning.device, target.name);
   }
   StopOnSignal signals;
   options.compile.stop = signals.token();
-  std::optional<RunFolder> folder;
-  if (!tuning.run.empty()) {
-    TCC_ASSIGN_OR_RETURN(folder, RunFolder::Make(tuning.run, options, tuning.database));
-    options.worker_log = folder->worker_log();
-    RecordWarnings(*folder, options.compile);
+  const size_t count = model.graphs.size(), others = count - model.listed.sizes.size();
+  const bool has_folders = !tuning.run.empty() && count > 1;
+  std::error_code error;
+  if (has_folders) fs::create_directory(tuning.run, error);
+  if (error) return InvalidInput("--run: cannot make folder '{}': {}", tuning.run, error.message());
+  const TuneOptions budget = options.tune;
+  Stopwatch stopwatch;
+  int64_t trials = 0;
+  std::vector<TunedSize> results;
+  for (size_t i = 0; i < count; ++i) {
+    if (i > 0 && options.compile.stop.stop_requested()) break;
+    std::string size;
+    if (!model.listed.sizes.empty()) {
+      size = i < others ? "other sizes" : SizeText(model.listed, i - others);
+    }
+    if (count > 1) progress.Tell(fmt::format("tuning {}", size));
+    options.tune = ShareOf(budget, trials, stopwatch.Seconds(), count - i);
+    std::string run = has_folders ? (fs::path(tuning.run) / size).string() : tuning.run;
+    StatusOr<TuneResult> result =
+        TuneOne(model.graphs[i], options, run, tuning.database, progress, database);
+    if (!result.ok()) {
+      return count > 1 ? Annotate(result.status(), "at " + size) : result.status();
+    }
+    trials += result->trials;
+    results.push_back({size, *std::move(result)});
   }
-  SearchState state{.most_trials = options.tune.trials, .most_seconds = options.tune.seconds};
-  if (folder) {
-    options.begin = [&](const Environment& environment) { folder->RecordEnvironment(environment); };
-  }
-  options.tune.event = [&](const TuneEvent& event) {
-    Advance(state, event);
-    progress.ReportSearch(state);
-    if (folder) folder->Record(event);
-  };
-  progress.Begin("tuning");
-  StatusOr<TuneResult> result = TuneGraph(graph, options, database);
-  progress.EndSearch();
-  if (result.ok() && result->known > 0) {
-    progress.TellDetail(
-        fmt::format("{} candidates were in the database and not measured again", result->known));
-  }
-  if (folder) {
-    Status written = folder->Finish(result, signals.token().stop_requested());
-    if (!written.ok()) progress.Warn(Message(written));
-  }
-  if (absl::IsUnavailable(result.status()) && target.kind == TargetKind::kGpu) {
-    return Missing("{}; `tcc tune --emit FILE` writes candidates to measure on another machine",
-                   Message(result.status()));
-  }
-  if (result.ok()) TCC_RETURN_IF_ERROR(ExpectSomeKernel(*result, signals.token()));
-  return result;
+  return results;
 }
 
 }  // namespace tcc

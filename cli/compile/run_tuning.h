@@ -3,9 +3,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/command_line.h"
 #include "cli/progress.h"
+#include "compiler/sized_model.h"
 #include "compiler/tune_graph.h"
 
 namespace tcc {
@@ -54,10 +56,19 @@ class DatabaseWarnings {
   size_t told_ = 0;
 };
 
-// Tunes the graph's kernels and reports the progress, also in the folder for the run. SIGINT and
-// SIGTERM end the budget: measurements so far are kept; a second signal ends the program.
-// Cancelled, DeadlineExceeded: a signal or the budget's end came before any kernel was measured.
-StatusOr<TuneResult> RunTuning(const Graph& graph, TuneGraphOptions options,
-                               const TuningOptions& tuning, Progress& progress, Database& database);
+// The result of tuning a model at one of its sizes.
+struct TunedSize {
+  std::string size;  // B=1,S=16; "other sizes" for those that are not listed; "": none are
+  TuneResult result;
+};
+
+// Tunes the kernels of the model at each of its sizes, which share the budget equally: a size that
+// ends early leaves its rest to those after it. Reports the progress, also in the folder for the
+// run, where each of several sizes has a folder. SIGINT and SIGTERM end the budget: measurements so
+// far are kept, later sizes are left out; a second signal ends the program. Cancelled,
+// DeadlineExceeded: a signal or the budget's end came before any kernel of a size was measured.
+StatusOr<std::vector<TunedSize>> RunTuning(const SizedModel& model, TuneGraphOptions options,
+                                           const TuningOptions& tuning, Progress& progress,
+                                           Database& database);
 
 }  // namespace tcc

@@ -20,6 +20,7 @@ namespace {
 
 struct TuneCommand {
   ModelOptions model;
+  std::vector<std::string> sizes;
   TuningOptions tuning;
   std::string target = "native";
   std::string numeric;
@@ -100,6 +101,9 @@ Status ExpectEmission(const TuneCommand& command) {
       {"--worker", !tuning.worker.empty()},
       {"--fleet", !command.fleet.empty()},
   };
+  if (!command.sizes.empty()) {
+    return UsageError("--at: --emit writes candidates for one size; expected --dim");
+  }
   for (const auto& [option, is_given] : given) {
     if (is_given) return UsageError("{}: --emit measures nothing; it takes --trials", option);
   }
@@ -178,14 +182,18 @@ Status RunTune(const TuneCommand& command) {
   Progress progress(command.progress);
   options.compile.warn = [&](const std::string& message) { progress.Warn(message); };
   if (!command.fleet.empty()) TCC_RETURN_IF_ERROR(JoinFleet(command, options));
-  TCC_ASSIGN_OR_RETURN(Graph graph, ImportModel(command.model, options.compile.warn));
+  TCC_ASSIGN_OR_RETURN(std::vector<DimSizes> sizes, ParseSizes(command.sizes));
+  TCC_ASSIGN_OR_RETURN(SizedModel model, ImportModelAt(command.model, sizes, options.compile.warn));
   TCC_ASSIGN_OR_RETURN(Database database,
                        Database::Open(command.tuning.database, Database::Access::kReadWrite));
   DatabaseWarnings warnings(database, progress);
-  TCC_ASSIGN_OR_RETURN(TuneResult result,
-                       RunTuning(graph, options, command.tuning, progress, database));
+  TCC_ASSIGN_OR_RETURN(std::vector<TunedSize> results,
+                       RunTuning(model, options, command.tuning, progress, database));
   warnings.Tell();
-  PrintResult(result);
+  for (const TunedSize& tuned : results) {
+    if (model.graphs.size() > 1) fmt::print("{}:\n", tuned.size);
+    PrintResult(tuned.result);
+  }
   return OkStatus();
 }
 
@@ -194,6 +202,8 @@ Status RunTune(const TuneCommand& command) {
 Action DeclareTune(CommandLine& line) {
   auto command = std::make_shared<TuneCommand>();
   AddModelOptions(line, command->model);
+  line.AddOption("--at", command->sizes, "A size to tune for; several share the budget equally")
+      .TypeName("N=1|B=1,S=16");
   AddTargetOption(line, command->target).ShowDefault();
   AddTuningOptions(line, command->tuning);
   line.AddOption("--fleet", command->fleet,

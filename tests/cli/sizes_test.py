@@ -2,6 +2,7 @@
 """Artefacts for several sizes: `tcc compile --at`, and the commands that take such an artefact."""
 
 import json
+import sqlite3
 
 import numpy as np
 import onnx
@@ -210,6 +211,27 @@ class Sizes(CommandTest):
         self.call(*words, "S=4..6", expect=4)
         self.assertIn("input 'x': dimension S is 3; expected 4 to 6", self.error)
 
+    def test_tuning_shares_its_budget_among_the_sizes(self):
+        self.write_product()
+        words = ["--at", "B=2,S=48", "--at", "B=3,S=64", "--db", self.folder / "m.db", "--trials",
+                 "7", "--searcher", "random"]
+        said = self.call("tune", self.model, *words, "--run", self.folder / "run")
+        self.assertRegex(said, r"(?s)^B=2,S=48:\n.*\n3 trials: .*\nB=3,S=64:\n.*\n4 trials: ")
+        for size in ("B=2,S=48", "B=3,S=64"):
+            summary = json.loads((self.folder / "run" / size / "run.json").read_text())
+            self.assertEqual(len(summary["tasks"]), 1)
+        connection = sqlite3.connect(self.folder / "m.db")
+        self.assertEqual(connection.execute("SELECT count(*) FROM workload").fetchone(), (2,))
+        connection.close()
+        # A compilation takes what was tuned, or measures by itself.
+        for options in (words[4:6], words[4:]):
+            self.compile("B=2,S=48", "B=3,S=64", options=options)
+            self.assertIn("of 2 kernels as they were tuned", self.error)
+            self.agrees({"x": self.floats(2, 48, 8)}, {"x": self.floats(3, 64, 8)})
+        self.call("tune", self.model, "--at", "B=1,S=1", "--emit", self.folder / "batch",
+                  "--trials", "3", expect=2)
+        self.assertIn("--at: --emit writes candidates for one size; expected --dim", self.error)
+
     def test_what_cannot_be_listed_is_said(self):
         self.write_product()
         for sizes, options, code, message in (
@@ -220,7 +242,6 @@ class Sizes(CommandTest):
                 (["B=1,B=2"], [], 2, "--at: 'B' is given twice"),
                 (["B"], [], 2, "--at: expected name=value"),
                 (["S=1"], ["--dim", "B=2", "--dim", "S=3"], 2, "listed among the sizes too"),
-                (["B=1,S=1"], ["--trials", "3"], 2, "--at: kernels are measured at one size"),
                 ([f"B=1,S={n}" for n in range(1, 31)], [], 2, "30 sizes are listed")):
             self.compile(*sizes, expect=code, options=options)
             self.assertIn(message, self.error)
