@@ -38,6 +38,9 @@ class Simplifier {
   Expr Render(const Polynomial& polynomial) { return ToExpr(polynomial, atoms_); }
   Interval BoundsOfAtom(AtomId atom);
   Interval BoundsOfPolynomial(const Polynomial& polynomial);
+  // Returns `otherwise`, or the bounds with d * (x div d) within d of x, for numbers d; ceildiv
+  // likewise: x <= d * ceildiv(x, d), whatever x is.
+  Interval BoundsOfMultiples(const Polynomial& polynomial, Interval otherwise);
   // Returns the atom that the polynomial consists of, with factor 1 and no constant, else nullptr.
   const Expr* SoleAtom(const Polynomial& polynomial) const;
   Polynomial JoinRemainders(Polynomial sum);

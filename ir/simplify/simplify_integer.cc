@@ -107,6 +107,31 @@ Interval Simplifier::BoundsOfPolynomial(const Polynomial& polynomial) {
   return sum;
 }
 
+Interval Simplifier::BoundsOfMultiples(const Polynomial& polynomial, Interval otherwise) {
+  Polynomial rest = polynomial;
+  Interval remainders = Interval::Point(0);
+  bool found = false;
+  for (const Term& term : polynomial.terms) {
+    if (term.monomial.degree != 1) continue;
+    const Expr atom = atoms_.ExprOf(term.monomial.atoms[0]);
+    const auto* floor = atom.as<FloorDiv>();
+    const auto* ceil = atom.as<CeilDiv>();
+    if (!floor && !ceil) continue;
+    const int64_t d = AsConstant(floor ? floor->b : ceil->b).value_or(0);
+    if (d < 1 || term.coefficient % d != 0) continue;
+    const int64_t times = term.coefficient / d;
+    std::optional<Polynomial> x = Scale(ToPolynomial(floor ? floor->a : ceil->a), times);
+    std::optional<Polynomial> sum = Difference(rest, Polynomial{0, {term}}, atoms_);
+    if (sum && x) sum = Sum(*sum, *x, atoms_);
+    if (!sum || !x) return otherwise;
+    rest = *std::move(sum);
+    const Interval within = floor ? Interval{1 - d, 0} : Interval{0, d - 1};
+    remainders = remainders + Interval::Point(times) * within;
+    found = true;
+  }
+  return found ? BoundsOfPolynomial(rest) + remainders : otherwise;
+}
+
 const Expr* Simplifier::SoleAtom(const Polynomial& polynomial) const {
   if (polynomial.constant != 0 || polynomial.terms.size() != 1) return nullptr;
   const Term& term = polynomial.terms[0];

@@ -152,6 +152,7 @@ Expr Simplifier::Compare(ExprKind kind, const Expr& a, const Expr& b) {
 Expr Simplifier::CompareToZero(ExprKind kind, Polynomial difference) {
   bool less = kind == ExprKind::kLt;
   Interval bounds = BoundsOfPolynomial(difference);
+  if (less && bounds.low < 0 && bounds.high >= 0) bounds = BoundsOfMultiples(difference, bounds);
   if (less && bounds.high < 0) return True();
   if (less && bounds.low >= 0) return IntConst(kBool, 0);
   if (!less && (bounds.low > 0 || bounds.high < 0)) return IntConst(kBool, kind == ExprKind::kNe);

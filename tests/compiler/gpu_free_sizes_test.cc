@@ -192,6 +192,7 @@ TEST_CASE("tensor cores multiply matrices of free sizes", "[compiler][gpu][free]
   const Graph free = WithExtents(graph, ShapeVar("N", 1, 4096, 128), ShapeVar("M", 1, 4096, 64));
   auto model = Emulated(free, {.target = *FindTarget("sm_80"), .numeric = NumericMode::kFp16});
   if (!model) return;
+  for (const auto& [node, misfit] : model->misfits) UNSCOPED_INFO(node << ": " << misfit);
   CHECK(model->misfits.empty());
   for (const char* node : {"linear.mm", "gram"}) CHECK(model->has_tensor_cores[node]);
   Executor executor(*model->module);

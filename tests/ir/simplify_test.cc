@@ -56,6 +56,18 @@ TEST_CASE("bounds decide minima, divisions and comparisons", "[ir][simplify]") {
   CHECK(Same(v.T >= 1, True()));
 }
 
+TEST_CASE("a multiple of a quotient is within a divisor of what was divided", "[ir][simplify]") {
+  Names v;
+  CHECK(Same(v.E <= CeilDivide(v.E, 32) * 32, True()));
+  CHECK(Same(CeilDivide(v.E, 32) * 64 < v.E * 2 + 63, True()));
+  CHECK(Same(FloorDivide(v.E, 8) * 8 <= v.E, True()));
+  CHECK(Same(v.E - FloorDivide(v.E, 8) * 8 >= 8, IntConst(kBool, 0)));
+  // One less is not enough.
+  CHECK_FALSE(Same(v.E < CeilDivide(v.E, 32) * 32, True()));
+  CHECK_FALSE(Same(CeilDivide(v.E, 32) * 32 < v.E + 31, True()));
+  CHECK_FALSE(Same(v.E - FloorDivide(v.E, 8) * 8 >= 7, IntConst(kBool, 0)));
+}
+
 // The rule for a condition and its opposite gave one lane, which no expression of nine took.
 TEST_CASE("what a rule decides of a mask it decides of every lane", "[ir][simplify]") {
   Var buffer = BufferVar("X", kFloat32);
