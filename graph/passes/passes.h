@@ -83,7 +83,8 @@ Status RewriteAttentions(Graph& graph);
 Status RewriteMovements(Graph& graph);
 
 // Moves an elementwise node of one operand and scalars before the Transposes and views in front of
-// it, so that the kernel that computes the operand can take it.
+// it, so that the kernel that computes the operand can take it; one of two operands, such as a sum
+// with a residual, before the views of a contraction's result, where the other one is viewed alike.
 Status SinkMovements(Graph& graph);
 
 // Joins the products of one value with constants, such as queries, keys and values, into one whose

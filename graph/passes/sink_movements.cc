@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <map>
 
 #include "graph/ops/op_lowering.h"
 #include "graph/passes/edit.h"
+#include "graph/passes/fuse_graph.h"
 #include "graph/passes/passes.h"
 
 namespace tcc {
@@ -25,8 +27,10 @@ class MovementSinker {
   void Run() {
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       std::optional<size_t> operand = OnlyOperand(graph_.nodes[n]);
+      if (!operand) operand = ViewedOperand(static_cast<int>(n));
       if (operand) Lift(static_cast<int>(n), *operand);
     }
+    InsertViews();
   }
 
  private:
@@ -49,6 +53,56 @@ class MovementSinker {
       return id == kNoValue || graph_.value(id).shape.size() <= 1 || id == node.inputs[*operand];
     });
     return same && narrow && node.op != OpKind::kDropout ? operand : std::nullopt;
+  }
+
+  // Returns the operand of a binary node that views a contraction's result, if the other one has
+  // the same shape: that one is viewed in its place.
+  std::optional<size_t> ViewedOperand(int n) {
+    const Node& node = graph_.nodes[n];
+    if (FormOf(node) != OpForm::kElementwise || node.inputs.size() != 2) return std::nullopt;
+    const std::vector<Expr>& shape = graph_.value(node.outputs[0]).shape;
+    for (ValueId id : node.inputs) {
+      if (id == kNoValue || !SameShape(graph_.value(id).shape, shape)) return std::nullopt;
+    }
+    for (size_t i : {0, 1}) {
+      std::vector<int> movements = MovementsBefore(node.inputs[i]);
+      const ValueId other = node.inputs[1 - i];
+      auto is_view = [&](int m) { return IsView(graph_, graph_.nodes[m]); };
+      if (movements.empty() || !std::ranges::all_of(movements, is_view)) continue;
+      const int first = movements.back();
+      const ValueId source = graph_.nodes[first].inputs[0];
+      bool joins = FormOf(graph_.nodes[producers_[source]]) == OpForm::kContraction;
+      if (!joins || producers_[other] >= first) continue;
+      graph_.nodes[n].inputs[1 - i] = View(other, graph_.value(source).shape, first);
+      return i;
+    }
+    return std::nullopt;
+  }
+
+  // Returns the value under another shape, computed before node `before`.
+  ValueId View(ValueId id, const std::vector<Expr>& shape, int before) {
+    const std::string name = graph_.value(id).name + ".view";
+    const ValueId sizes = AddSizes(graph_, name + ".shape", shape);
+    const ValueId result = AddComputed(graph_, name, graph_.value(id).dtype, shape);
+    Node view{.name = graph_.value(result).name,
+              .op = OpKind::kReshape,
+              .inputs = {id, sizes},
+              .outputs = {result}};
+    views_.emplace(before, std::move(view));
+    uses_.readers.resize(graph_.values.size());
+    uses_.is_output.resize(graph_.values.size());
+    producers_.resize(graph_.values.size(), -1);
+    return result;
+  }
+
+  void InsertViews() {
+    std::vector<Node> nodes;
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+      auto [first, last] = views_.equal_range(static_cast<int>(n));
+      for (auto view = first; view != last; ++view) nodes.push_back(view->second);
+      nodes.push_back(std::move(graph_.nodes[n]));
+    }
+    graph_.nodes = std::move(nodes);
   }
 
   // Returns the movements between the operand and the node that computes their source, from the
@@ -96,6 +150,7 @@ class MovementSinker {
   Graph& graph_;
   ValueUses uses_;
   std::vector<int> producers_;
+  std::multimap<int, Node> views_;  // by the node that they come before
 };
 
 }  // namespace

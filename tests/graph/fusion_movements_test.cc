@@ -142,6 +142,41 @@ TEST_CASE("a scale behind a head split joins the product before it", "[graph][fu
   CHECK(KernelNames(graph) == Names{"projected_mul", "heads"});
 }
 
+TEST_CASE("a residual joins the product that it sees under another shape", "[graph][fusion]") {
+  for (int64_t batch : {1, 2}) {
+    TestGraph builder;
+    ValueId x = builder.Input("x", kFloat32, {batch, 5, 6});
+    ValueId rows = builder.Constant("rows", I64({2}, {-1, 6}));
+    ValueId flat =
+        builder.Add("flat", OpKind::kReshape, {builder.Add("tanh", OpKind::kTanh, {x}), rows});
+    ValueId weights = builder.Constant("weights", RandomF32({6, 6}, 3));
+    ValueId product = builder.Add("product", OpKind::kMatMul, {flat, weights});
+    ValueId apart = builder.Constant("apart", I64({3}, {5, batch, 6}));
+    ValueId split = builder.Add("split", OpKind::kReshape, {product, apart});
+    ValueId turned = builder.Add("turned", OpKind::kTranspose, {split}, {{"perm", Ints{1, 0, 2}}});
+    builder.Output(builder.Add("sum", OpKind::kAdd, {x, turned}));
+    Graph graph = CheckSameAfterPasses(builder.Build());
+    // Two images lie in another order in the product.
+    CHECK(KernelNames(graph) ==
+          (batch == 1 ? Names{"tanh", "product_add"} : Names{"tanh", "product", "turned_add"}));
+  }
+}
+
+TEST_CASE("a residual that is computed behind a product's views stays a sum of its own",
+          "[graph][fusion]") {
+  TestGraph builder;
+  ValueId x = builder.Input("x", kFloat32, {5, 6});
+  ValueId product = builder.Add("product", OpKind::kMatMul,
+                                {x, builder.Constant("weights", RandomF32({6, 6}, 3))});
+  ValueId shape = builder.Constant("shape", I64({3}, {1, 5, 6}));
+  ValueId split = builder.Add("split", OpKind::kReshape, {product, shape});
+  ValueId late =
+      builder.Add("late", OpKind::kReshape,
+                  {builder.Add("sums", OpKind::kSoftmax, {x}, {{"axis", int64_t{1}}}), shape});
+  builder.Output(builder.Add("sum", OpKind::kAdd, {late, split}));
+  CHECK(KernelNames(CheckSameAfterPasses(builder.Build())).size() == 3);
+}
+
 TEST_CASE("a movement of what others read stays where it is", "[graph][fusion]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {1, 5, 6});
