@@ -65,6 +65,17 @@ std::optional<Expr> Joined(const Rewrite& rewrite, std::span<const Expr> mask,
 
 }  // namespace
 
+bool LeadsToAttention(const Graph& graph, const ValueUses& uses, ValueId id) {
+  if (!uses.HasOneReader(id)) return false;
+  const Node& reader = graph.nodes[uses.readers[id][0]];
+  if (reader.op == OpKind::kAttention) return true;
+  if (reader.op != OpKind::kTranspose && reader.op != OpKind::kReshape) return false;
+  const std::vector<Expr>& before = graph.value(id).shape;
+  const std::vector<Expr>& after = graph.value(reader.outputs[0]).shape;
+  bool keeps_rows = !before.empty() && !after.empty() && SameExtent(before.back(), after.back());
+  return keeps_rows && LeadsToAttention(graph, uses, reader.outputs[0]);
+}
+
 Scaled WithoutFactors(const Rewrite& rewrite, ValueId value) {
   Scaled scaled{value};
   while (const Node* node = ProducerOf(rewrite, scaled.value)) {

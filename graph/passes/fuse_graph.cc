@@ -206,8 +206,11 @@ class Fuser {
   size_t CountInputs(const std::set<int>& nodes) const {
     std::set<ValueId> inputs;
     for (int n : nodes) {
-      for (ValueId id : graph_.nodes[n].inputs) {
-        if (id != kNoValue) inputs.insert(id);
+      const Node& node = graph_.nodes[n];
+      // A movement's other operands are known, and in its indices.
+      const size_t read = IsPlainMovement(node) ? 1 : node.inputs.size();
+      for (size_t i = 0; i < read; ++i) {
+        if (node.inputs[i] != kNoValue) inputs.insert(node.inputs[i]);
       }
     }
     return inputs.size();

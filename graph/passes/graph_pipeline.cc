@@ -24,6 +24,7 @@ constexpr GraphPass kPasses[] = {
     {"cut_splits",                 CutSplits,                "once no pass asks which Split a value comes from"},
     {"sink_movements",             SinkMovements,            "while every value is in ONNX's order"},
     {"join_products",              JoinProducts,             "while every value is in ONNX's order, and attentions are known"},
+    {"slice_heads",                SliceHeads,               "once attentions are known and picks are slices"},
     {"fold_batch_normalizations",  FoldBatchNormalizations,  "while a Conv's weights are in ONNX's order"},
     {"simplify_activations",       SimplifyActivations,      "before fusion names tasks after them"},
     {"transpose_gemm_weights",     TransposeGemmWeights,     "before layouts permute the rows"},

@@ -1,10 +1,10 @@
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <optional>
 #include <set>
 
-#include "graph/ops/op_lowering.h"
+#include "graph/ops/node_lowering.h"
+#include "graph/passes/attention_operands.h"
 #include "graph/passes/edit.h"
 #include "graph/passes/node_writer.h"
 #include "graph/passes/passes.h"
@@ -89,7 +89,8 @@ class ProductJoiner {
     if (!uses_.HasOneReader(result)) return std::nullopt;
     result = TakeSum(uses_.readers[result][0], p).value_or(result);
     if (!uses_.HasOneReader(result) || !TakeHeads(uses_.readers[result][0], p)) return std::nullopt;
-    return LeadsToAttention(graph_.nodes[p.heads].outputs[0]) ? std::optional(p) : std::nullopt;
+    bool attended = LeadsToAttention(graph_, uses_, graph_.nodes[p.heads].outputs[0]);
+    return attended ? std::optional(p) : std::nullopt;
   }
 
   // Takes the sum of the product and a row of as many columns into the projection. Returns the sum.
@@ -118,15 +119,6 @@ class ProductJoiner {
     p.count = cut[cut.size() - 2];
     p.extent = cut.back();
     return AsConstant(p.count).has_value();
-  }
-
-  // Returns whether only Transposes stand between the value and an attention, whose kernel then
-  // reads a part of the joined product in place.
-  bool LeadsToAttention(ValueId id) const {
-    if (!uses_.HasOneReader(id)) return false;
-    const Node& reader = graph_.nodes[uses_.readers[id][0]];
-    if (reader.op == OpKind::kAttention) return true;
-    return reader.op == OpKind::kTranspose && LeadsToAttention(reader.outputs[0]);
   }
 
   // Adds the product with all weights, its heads, and a Slice of them for each projection.

@@ -91,6 +91,11 @@ Status SinkMovements(Graph& graph);
 // columns stand beside each other, where attentions read their parts in place.
 Status JoinProducts(Graph& graph);
 
+// Cuts queries, keys and values that one product made beside each other into heads first and takes
+// each of the three from the heads, where exporters move the three to the front of all: attentions
+// read their parts in place.
+Status SliceHeads(Graph& graph);
+
 // Cuts a Split into hundreds of parts into several Splits, because one kernel's compile time grows
 // with the square of its parts.
 Status CutSplits(Graph& graph);
