@@ -30,7 +30,7 @@ constexpr Row kRows[] = {
     {SassKind::kLdg, 0x181},  {SassKind::kStg, 0x186},  {SassKind::kLdgsts, 0x1ae},
     {SassKind::kLds, 0x184},  {SassKind::kSts, 0x188},  {SassKind::kLdsm, 0x03b},
     {SassKind::kLdl, 0x183},  {SassKind::kStl, 0x187},  {SassKind::kBar, 0x11d},
-    {SassKind::kShfl, 0x189},
+    {SassKind::kShfl, 0x189}, {SassKind::kF2f, 0x104},  {SassKind::kF2fp, 0x03e},
 };
 
 SassKind KindOf(const Instruction& instruction) {

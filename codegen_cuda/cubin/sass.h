@@ -23,6 +23,8 @@ enum class SassKind : uint8_t {
   kStl,     // stores to local memory
   kBar,     // barriers
   kShfl,    // shuffles
+  kF2f,     // conversions between floats
+  kF2fp,    // conversions of two floats to a pair of narrower ones
   kOther,
 };
 inline constexpr size_t kSassKinds = static_cast<size_t>(SassKind::kOther) + 1;

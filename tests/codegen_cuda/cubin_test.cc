@@ -76,7 +76,7 @@ constexpr Mnemonic kMnemonics[] = {
     {SassKind::kLdg, "LDG"},   {SassKind::kStg, "STG"},   {SassKind::kLdgsts, "LDGSTS"},
     {SassKind::kLds, "LDS"},   {SassKind::kSts, "STS"},   {SassKind::kLdsm, "LDSM"},
     {SassKind::kLdl, "LDL"},   {SassKind::kStl, "STL"},   {SassKind::kBar, "BAR"},
-    {SassKind::kShfl, "SHFL"},
+    {SassKind::kShfl, "SHFL"}, {SassKind::kF2f, "F2F"},   {SassKind::kF2fp, "F2FP"},
 };
 static_assert(std::size(kMnemonics) + 1 == kSassKinds);  // all but kOther
 
