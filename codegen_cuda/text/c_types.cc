@@ -98,4 +98,10 @@ std::string FloatLiteral(DType dtype, double value) {
   return text + "f";
 }
 
+std::string NarrowLiteral(DType dtype, float value) {
+  bool half = dtype.code() == DTypeCode::kFloat16;
+  return fmt::format("{}{{{:#x}}}", MemoryTypeText(dtype),
+                     half ? FloatToHalf(value) : FloatToBFloat16(value));
+}
+
 }  // namespace tcc

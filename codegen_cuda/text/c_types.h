@@ -21,5 +21,7 @@ bool IsNarrowFloat(DType dtype);
 // Returns a literal of the register type. A float that no literal spells is made from its bits.
 std::string IntegerLiteral(DType dtype, int64_t value);
 std::string FloatLiteral(DType dtype, double value);
+// Returns a literal of the memory type of f16 or bf16.
+std::string NarrowLiteral(DType dtype, float value);
 
 }  // namespace tcc

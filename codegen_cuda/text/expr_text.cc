@@ -36,9 +36,18 @@ std::vector<Expr> OperandsOf(const Expr& expr) {
   return operands;
 }
 
-std::string TypeText(const Expr& expr, const Piece& piece) {
-  DType dtype = expr.dtype().element();
-  return dtype == kInt64 && !piece.wide ? "int" : RegisterTypeText(dtype);
+// Returns the type of a constant or variable: a narrow float stays in its memory type, so that a
+// store need not convert it again.
+std::string TypeText(DType dtype, bool wide) {
+  if (dtype == kInt64 && !wide) return "int";
+  return IsNarrowFloat(dtype) ? MemoryTypeText(dtype) : RegisterTypeText(dtype);
+}
+
+// Returns the value of a constant or variable.
+Piece Named(const std::string& name, DType dtype, bool wide) {
+  Piece piece = FromMemory(name, dtype);
+  piece.wide = wide;
+  return piece;
 }
 
 }  // namespace
@@ -76,12 +85,17 @@ const ExprText::Pieces& ExprText::Remember(const Expr& expr, Pieces pieces) {
       .first->second.second;
 }
 
-// Declares one constant per lane.
+void ExprText::Declare(const std::string& name, DType dtype, const Piece& value) {
+  kernel_.Line(fmt::format("const {} {} = {};", TypeText(dtype, value.wide), name,
+                           MemoryText(value, dtype)));
+}
+
 ExprText::Pieces ExprText::Name(const Expr& expr, Pieces pieces) {
+  DType dtype = expr.dtype().element();
   for (Piece& piece : pieces) {
     std::string name = kernel_.Fresh("t");
-    kernel_.Line(fmt::format("const {} {} = {};", TypeText(expr, piece), name, piece.text));
-    piece = {name, P::kPrimary, piece.wide};
+    Declare(name, dtype, piece);
+    piece = Named(name, dtype, piece.wide);
   }
   return pieces;
 }
@@ -100,27 +114,43 @@ std::vector<Piece> ExprText::EmitLanes(const Expr& expr) {
 }
 
 ExprText::Pieces ExprText::Node(const Expr& expr) {
-  if (const auto* select = expr.as<Select>()) return SelectNode(*select);
+  if (const auto* select = expr.as<Select>()) {
+    // ptxas converts neighbouring floats in pairs, but takes halves apart to select them.
+    Expr value = SelectBeforeRounding(*select);
+    return value ? Node(Make<Cast>(expr.dtype(), value)) : SelectNode(*select);
+  }
   if (expr.dtype().lanes() > 1) return VectorNode(expr);
   Piece piece = ScalarNode(expr);
   return {NeedsRounding(expr) ? Rounded(piece, expr.dtype()) : piece};
 }
 
-Piece ExprText::EmitUnrounded(const Expr& expr) {
-  bool plain = expr.dtype().lanes() == 1 && NeedsRounding(expr) && !Find(expr);
+Expr ExprText::BeforeRounding(const Expr& expr) const {
+  if (const auto* imm = expr.as<FloatImm>()) return Make<FloatImm>(kFloat32, imm->value);
   auto uses = uses_.find(expr.get());
-  if (!plain || (uses != uses_.end() && uses->second > 1)) return Emit(expr);
-  return ScalarNode(expr);
+  if (uses != uses_.end() && uses->second > 1) return {};
+  if (const auto* cast = expr.as<Cast>()) {
+    return cast->value.dtype().element() == kFloat32 ? cast->value : Expr();
+  }
+  if (const auto* splat = expr.as<Broadcast>()) {
+    Expr value = BeforeRounding(splat->value);
+    return value ? Make<Broadcast>(value, splat->lanes) : Expr();
+  }
+  const auto* select = expr.as<Select>();
+  return select ? SelectBeforeRounding(*select) : Expr();
+}
+
+Expr ExprText::SelectBeforeRounding(const Select& select) const {
+  DTypeCode code = select.dtype.code();
+  if (code != DTypeCode::kFloat16 && code != DTypeCode::kBFloat16) return {};
+  Expr a = BeforeRounding(select.then_value);
+  Expr b = a ? BeforeRounding(select.else_value) : Expr();
+  return b ? Make<Select>(select.condition, a, b) : Expr();
 }
 
 Piece ExprText::ScalarNode(const Expr& expr) {
   return VisitExpr(expr, Overloaded{
                              [](const IntImm& imm) { return LiteralOf(imm); },
-                             [](const FloatImm& imm) {
-                               std::string text = FloatLiteral(imm.dtype, imm.value);
-                               P precedence = text.starts_with("-") ? P::kUnary : P::kPrimary;
-                               return Piece{std::move(text), precedence};
-                             },
+                             [](const FloatImm& imm) { return LiteralOf(imm); },
                              [&](const VarNode& var) { return Variable(var); },
                              [&](const And& node) { return Logical(true, node.a, node.b); },
                              [&](const Or& node) { return Logical(false, node.a, node.b); },
@@ -137,7 +167,7 @@ Piece ExprText::ScalarNode(const Expr& expr) {
 }
 
 Piece ExprText::Variable(const VarNode& var) {
-  return {kernel_.NameOf(Var(&var)), P::kPrimary, kernel_.wide.contains(&var)};
+  return Named(kernel_.NameOf(Var(&var)), var.dtype.element(), kernel_.wide.contains(&var));
 }
 
 bool ExprText::FitsInt(const Expr& expr) const {
@@ -221,24 +251,32 @@ ExprText::Pieces ExprText::SelectNode(const Select& select) {
   auto lane = [](const Arm& arm, size_t l) {
     return arm.pieces.size() == 1 ? arm.pieces[0] : arm.pieces[l];
   };
-  bool is_index = select.dtype.element() == kInt64;
+  DType dtype = select.dtype.element();
   Pieces result;
   if (lanes == 1 && then_arm.lines.empty() && else_arm.lines.empty()) {
     Piece a = lane(then_arm, 0);
     Piece b = lane(else_arm, 0);
-    bool wide = is_index && (a.wide || b.wide);
+    if (IsNarrowFloat(dtype)) {
+      // The emulator's cells of two buffers have no type in common until one is converted.
+      std::string cast = a.stored.empty() ? "" : "(" + MemoryTypeText(dtype) + ")";
+      return {FromMemory(fmt::format("({} ? {}{} : {})", In(test, P::kOr), cast,
+                                     MemoryText(a, dtype), MemoryText(b, dtype)),
+                         dtype)};
+    }
+    bool wide = dtype == kInt64 && (a.wide || b.wide);
     return {{fmt::format("{} ? {} : {}", In(test, P::kOr), In(a, P::kOr), In(b, P::kTernary)),
              P::kTernary, wide}};
   }
-  std::string type = RegisterTypeText(select.dtype.element());
+  std::vector<std::string> names;
   for (size_t l = 0; l < lanes; ++l) {
-    result.push_back({kernel_.Fresh("t")});
-    kernel_.Line(fmt::format("{} {};", type, result.back().text));
+    names.push_back(kernel_.Fresh("t"));
+    kernel_.Line(fmt::format("{} {};", TypeText(dtype, true), names[l]));
+    result.push_back(Named(names[l], dtype, true));
   }
   auto assign = [&](Arm& arm) {
     kernel_.Append(std::move(arm.lines));
     for (size_t l = 0; l < lanes; ++l) {
-      kernel_.Line(fmt::format("{} = {};", result[l].text, lane(arm, l).text));
+      kernel_.Line(fmt::format("{} = {};", names[l], MemoryText(lane(arm, l), dtype)));
     }
   };
   kernel_.Open(fmt::format("if ({})", test.text));
@@ -311,8 +349,7 @@ Piece ExprText::LoadScalar(const Var& buffer, const Expr& index) {
     std::string at = In(place, P::kUnary);
     return {fmt::format("{}({}[{} >> 1] >> tcc_nibble_shift({}))", made, name, at, place.text)};
   }
-  std::string cell = CellText(BufferOf(buffer), index);
-  return {IsNarrowFloat(dtype) ? "tcc_widen(" + cell + ")" : cell};
+  return FromMemory(CellText(BufferOf(buffer), index), dtype);
 }
 
 std::string ExprText::CellText(const Buffer& buffer, const Expr& index) {
@@ -366,8 +403,7 @@ ExprText::Pieces ExprText::LoadVectors(const Buffer& buffer, const Expr& base, i
                              MemoryTypeText(dtype), width, name, width, kernel_.NameOf(buffer.var),
                              EmitIndex(Shifted(base, l))));
     for (int i = 0; i < width; ++i) {
-      std::string cell = fmt::format("{}.v[{}]", name, i);
-      result.push_back({IsNarrowFloat(dtype) ? "tcc_widen(" + cell + ")" : cell});
+      result.push_back(FromMemory(fmt::format("{}.v[{}]", name, i), dtype));
     }
   }
   return result;

@@ -24,10 +24,12 @@ class ExprText {
 
   // Writes a scalar expression.
   Piece Emit(const Expr& expr);
-  // Writes a narrow float without rounding it, for a caller that rounds it anyway.
-  Piece EmitUnrounded(const Expr& expr);
   // Returns one piece per lane of `expr`; a scalar has one lane.
   std::vector<Piece> EmitLanes(const Expr& expr);
+  // Declares a constant of this type and value.
+  void Declare(const std::string& name, DType dtype, const Piece& value);
+  // Declares one constant per lane of `expr`, with these values, and returns their names.
+  std::vector<Piece> Name(const Expr& expr, std::vector<Piece> pieces);
   // Returns the text of one subscript.
   std::string EmitIndex(const Expr& index) { return Emit(index).text; }
 
@@ -54,13 +56,16 @@ class ExprText {
   Expr Shared(const Expr& expr);
   const Pieces* Find(const Expr& expr) const;
   const Pieces& Remember(const Expr& expr, Pieces pieces);
-  Pieces Name(const Expr& expr, Pieces pieces);
 
   Pieces Node(const Expr& expr);
   Piece ScalarNode(const Expr& expr);
   Piece Variable(const VarNode& var);
   Piece Binary(const Expr& expr, const Expr& a, const Expr& b);
   Piece Logical(bool is_and, const Expr& a, const Expr& b);
+  // Returns the f32 that a narrow float used once is the rounding of; null if it is none, such as a
+  // value from memory.
+  Expr BeforeRounding(const Expr& expr) const;
+  Expr SelectBeforeRounding(const Select& select) const;
   Pieces SelectNode(const Select& select);
   Piece LoadScalar(const Var& buffer, const Expr& index);
   // Checks whether `index` equals the thread's lane in its warp.

@@ -201,6 +201,7 @@ Piece ToUnrounded(const Piece& value, DType from, DType to) {
 
 Piece ToFloat(const Piece& value, DType from, DType to) {
   Piece unrounded = ToUnrounded(value, from, to);
+  unrounded.stored.clear();  // in the type `from`
   if (to.code() != DTypeCode::kFloat8E5M2) return unrounded;
   return Primary(fmt::format("tcc_finite_e5m2({})", unrounded.text));
 }
@@ -217,6 +218,15 @@ Piece LiteralOf(const IntImm& imm) {
   std::string text = fits ? std::to_string(imm.value) : IntegerLiteral(imm.dtype, imm.value);
   bool negative = text.starts_with("-");
   return {std::move(text), negative ? P::kUnary : P::kPrimary, !fits};
+}
+
+Piece LiteralOf(const FloatImm& imm) {
+  std::string text = FloatLiteral(imm.dtype, imm.value);
+  P precedence = text.starts_with("-") ? P::kUnary : P::kPrimary;
+  Piece literal = {std::move(text), precedence};
+  if (IsNarrowFloat(imm.dtype))
+    literal.stored = NarrowLiteral(imm.dtype, static_cast<float>(imm.value));
+  return literal;
 }
 
 Piece BinaryText(ExprKind kind, DType dtype, Piece a, Piece b, const Expr& divisor,
@@ -260,8 +270,20 @@ bool NeedsRounding(const Expr& expr) {
   return expr.as<Call>() || FindRow(kArithmetic, expr.kind());
 }
 
+Piece FromMemory(std::string cell, DType dtype) {
+  if (!IsNarrowFloat(dtype)) return {std::move(cell)};
+  Piece value = {"tcc_widen(" + cell + ")"};
+  value.stored = std::move(cell);
+  return value;
+}
+
+std::string MemoryText(const Piece& value, DType dtype) {
+  if (!IsNarrowFloat(dtype)) return value.text;
+  return value.stored.empty() ? NarrowingFunction(dtype) + "(" + value.text + ")" : value.stored;
+}
+
 Piece Rounded(const Piece& value, DType dtype) {
-  return Primary(fmt::format("tcc_widen({}({}))", NarrowingFunction(dtype), value.text));
+  return FromMemory(MemoryText(value, dtype), dtype);
 }
 
 }  // namespace tcc

@@ -7,7 +7,7 @@
 #include "ir/expr/expr.h"
 
 // The text of one operation on scalars in registers (c_types.h). Results of narrow floats are not
-// rounded yet: Rounded does that, unless the consumer of the value rounds it anyway.
+// rounded yet: Rounded does that.
 namespace tcc {
 
 // The precedence of a piece of C text, tightest first. An operand that binds less tightly than its
@@ -33,6 +33,9 @@ struct Piece {
   // For an i64: true if the C expression is a long long, false if it is an int because its value
   // and all intermediate values fit.
   bool wide = true;
+  // The text of a narrow float in its memory type, if it has one: what `text` widens. A store
+  // takes it as it is.
+  std::string stored = {};
 };
 
 // Returns the text, in parentheses if it binds less tightly than `least`.
@@ -53,11 +56,17 @@ Piece BinaryText(ExprKind kind, DType dtype, Piece a, Piece b, const Expr& divis
 Piece ComparisonText(ExprKind kind, DType dtype, const Piece& a, const Piece& b);
 Piece CallText(ScalarOp op, DType dtype, const std::vector<Piece>& args);
 Piece CastText(const Piece& value, DType from, DType to);
+// Returns the value of a cell, or of another text of the memory type.
+Piece FromMemory(std::string cell, DType dtype);
+// Returns the text of a value in its memory type; only a narrow float without one is converted.
+std::string MemoryText(const Piece& value, DType dtype);
+// Returns the result of an operation rounded to its type, a narrow float.
 Piece Rounded(const Piece& value, DType dtype);
 // Checks whether the operation's result needs Rounded: it is a narrow float and not always exact.
 bool NeedsRounding(const Expr& expr);
 
 Piece LiteralOf(const IntImm& imm);
+Piece LiteralOf(const FloatImm& imm);
 // Returns `piece` as a long long.
 Piece Widened(const Piece& piece);
 

@@ -198,8 +198,7 @@ void StmtText::EmitLet(const Let& let) {
   bool is_index = dtype == kInt64;
   if (is_index) kernel_.bounds[let.var] = BoundsOf(let.value, kernel_.bounds);
   if (is_index && value.wide) kernel_.wide.insert(let.var.get());
-  std::string type = is_index && !value.wide ? "int" : RegisterTypeText(dtype);
-  kernel_.Line(fmt::format("const {} {} = {};", type, kernel_.Define(let.var), value.text));
+  exprs_.Declare(kernel_.Define(let.var), dtype, value);
   Emit(let.body);
 }
 
@@ -214,10 +213,8 @@ void StmtText::EmitVectorLet(const Let& let) {
     Expr lane = Make<VarNode>(let.var->name, let.var->role, dtype, let.var->low, let.var->high,
                               let.var->usual);
     lanes.emplace_back(lane.as<VarNode>());
-    std::string text = dtype == kInt64 ? Widened(value).text : value.text;
-    if (dtype == kInt64) kernel_.wide.insert(lane.get());
-    kernel_.Line(fmt::format("const {} {} = {};", RegisterTypeText(dtype),
-                             kernel_.Define(lanes.back()), text));
+    if (dtype == kInt64 && value.wide) kernel_.wide.insert(lane.get());
+    exprs_.Declare(kernel_.Define(lanes.back()), dtype, value);
   }
   Emit(let.body);
 }
@@ -375,16 +372,13 @@ void StmtText::EmitUnmasked(const Store& store) {
 
 void StmtText::StoreScalar(const Var& buffer, const Expr& index, const Expr& value) {
   exprs_.Start({index, value});
-  StoreCell(exprs_.BufferOf(buffer), index, exprs_.EmitUnrounded(value));
+  StoreCell(exprs_.BufferOf(buffer), index, exprs_.Emit(value));
 }
 
 void StmtText::StoreCell(const Buffer& buffer, const Expr& index, const Piece& value) {
   DType dtype = buffer.dtype();
   if (IsNibble(dtype)) return StoreNibble(buffer, index, value);
-  std::string cell = exprs_.CellText(buffer, index);
-  std::string narrowing = NarrowingFunction(dtype);
-  std::string text = narrowing.empty() ? value.text : narrowing + "(" + value.text + ")";
-  kernel_.Line(fmt::format("{} = {};", cell, text));
+  kernel_.Line(fmt::format("{} = {};", exprs_.CellText(buffer, index), MemoryText(value, dtype)));
 }
 
 // Stores one nibble. Another thread may store the other nibble of the byte, so the store is atomic;
@@ -415,7 +409,6 @@ void StmtText::StoreLanes(const Store& store) {
   bool contiguous = match && match->stride == 1;
   int width = contiguous ? exprs_.AccessWidth(buffer, match->base, lanes) : 1;
   if (width > 1) {
-    std::string narrowing = NarrowingFunction(dtype);
     std::vector<std::string> vectors;
     for (int l = 0; l < lanes; ++l) {
       if (l % width == 0) {
@@ -423,8 +416,8 @@ void StmtText::StoreLanes(const Store& store) {
         kernel_.Line(
             fmt::format("TccVector<{}, {}> {};", MemoryTypeText(dtype), width, vectors.back()));
       }
-      kernel_.Line(fmt::format("{}.v[{}] = {}({});", vectors.back(), l % width, narrowing,
-                               values[static_cast<size_t>(l)].text));
+      kernel_.Line(fmt::format("{}.v[{}] = {};", vectors.back(), l % width,
+                               MemoryText(values[static_cast<size_t>(l)], dtype)));
     }
     for (size_t i = 0; i < vectors.size(); ++i) {
       Expr at = exprs_.Shifted(match->base, static_cast<int64_t>(i) * width);
@@ -434,13 +427,7 @@ void StmtText::StoreLanes(const Store& store) {
     return;
   }
   // All lanes are read before any is written.
-  if (Reads(store.value, store.buffer)) {
-    for (Piece& value : values) {
-      std::string name = kernel_.Fresh("t");
-      kernel_.Line(fmt::format("const {} {} = {};", RegisterTypeText(dtype), name, value.text));
-      value = {name};
-    }
-  }
+  if (Reads(store.value, store.buffer)) values = exprs_.Name(store.value, std::move(values));
   for (int l = 0; l < lanes; ++l) {
     Expr at = match ? exprs_.Shifted(match->base, l * match->stride)
                     : Simplify(LaneOf(index, l, kernel_.lanes), kernel_.bounds);

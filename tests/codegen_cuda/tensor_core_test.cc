@@ -313,6 +313,33 @@ TEST_CASE("sketches of long products use tensor cores in parts", "[codegen_cuda]
   }
 }
 
+TEST_CASE("an operand that is staged in a narrower type is converted once, in pairs",
+          "[codegen_cuda][nvrtc]") {
+  for (const char* type : {"f16", "bf16"}) {
+    for (int64_t rows : {197, 512}) {  // with and without rows that are not there
+      ProductShape shape{
+          .rows = rows, .columns = 512, .depth = 512, .type = type, .narrowed = true};
+      Function fn = ProductFunction(shape);
+      for (const std::string& target : GpuTargets()) {
+        if (target == "sm_75") continue;
+        INFO(target << " " << type << " " << rows);
+        Sketch sketch = FirstSketch(fn, GpuTarget(target));
+        Function scheduled = Replay(fn, sketch.trace, sketch.start).value();
+        Function lowered = RunPipeline(Simplify(scheduled)).value();
+        std::optional<Cubin> cubin = MustCompile(SourceOf({lowered}, target), target);
+        if (!cubin) return;
+        CubinKernel kernel =
+            MostOf(SassKind::kHmma, ReadCubin(cubin->image, GpuTarget(target).sm).value());
+        const SassCounts& loop = kernel.facts.main_loop;
+        // Each load brings four floats.
+        CHECK(loop.of(SassKind::kLdg) > 0);
+        CHECK(loop.of(SassKind::kF2fp) == 2 * loop.of(SassKind::kLdg));
+        CHECK(loop.of(SassKind::kF2f) == 0);
+      }
+    }
+  }
+}
+
 // Of a warp's 64 x 32 a step: 16 + 8 words for 48 products, each split by eight instructions or so.
 TEST_CASE("an operand is split in two once a fragment, however many products use it",
           "[codegen_cuda][nvrtc]") {

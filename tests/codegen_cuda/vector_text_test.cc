@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 
 #include "tests/codegen_cuda/as_interpreted.h"
@@ -19,6 +21,45 @@ fn lets(X: f32[16], I: i64[16], Y: f32[16], Z: f32[16], J: i64[16]) lowered {
     J[ramp(t * 4, 1, 4)] = place + broadcast(1, 4)
   }
 })");
+}
+
+TEST_CASE("a narrow float is converted once where it is stored, and nowhere where it is copied",
+          "[codegen_cuda][nvrtc]") {
+  for (const std::string type : {"f16", "bf16", "f8e4m3", "f8e5m2"}) {
+    // Floats of 8 bits have no literals.
+    const std::string half = type.starts_with("f8") ? "G[0]" : "0.5:" + type;
+    const std::string function = fmt::format(
+        R"(
+fn stores(X: f32[64], H: {0}[64], G: {0}[64], Y: {0}[64], Z: {0}[64], U: {0}[64], V: {0}[64],
+          W: {0}[64], S: {0}[8], T: {0}[8], R: f32[8]) lowered {{
+  for t in 0..8 threadIdx.x {{
+    Y[ramp(t * 8, 1, 8)] = {0}x8(X[ramp(t * 8, 1, 8)])
+    Z[ramp(t * 8, 1, 8)] = H[ramp(t * 8, 1, 8)]
+    U[ramp(t * 8, 1, 8)] = select(broadcast(t < 5, 8), {0}x8(X[ramp(t * 8, 1, 8)]), broadcast({1}, 8))
+    V[ramp(t * 8, 1, 8)] = select(broadcast(t < 5, 8), H[ramp(t * 8, 1, 8)], broadcast({1}, 8))
+    W[ramp(t * 8, 1, 8)] = select(broadcast(t < 5, 8), H[ramp(t * 8, 1, 8)], G[ramp(t * 8, 1, 8)])
+    S[t] = select(t < 5, H[t], select(t < 6, G[t], {0}(X[t])))
+    let value = H[t]
+    T[t] = value
+    R[t] = f32(value)
+  }}
+}})",
+        type, half);
+    CheckAsInterpreted(function);
+    const std::string text = KernelsOf(SourceOf({MustParse(function)}));
+    INFO(text);
+    auto count = [&](const std::string& part) {
+      size_t times = 0;
+      for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+        ++times;
+      return times;
+    };
+    CHECK(count("tcc_" + type + "(") == 8 + 8 + 1);  // Y, U and S
+    CHECK(count("tcc_widen(") == 1);                 // R
+    for (const std::string& target : GpuTargets()) {
+      MustCompile(SourceOf({MustParse(function)}, target), target);
+    }
+  }
 }
 
 // Each use in each lane was written out: a TopK of 4,099 elements had 5 MB of text.
