@@ -42,6 +42,22 @@ bool Reads(const Expr& expr, const Var& buffer) {
   });
 }
 
+bool AlwaysReads(const Expr& expr, const Var& buffer) {
+  if (const auto* load = expr.as<Load>(); load && load->buffer == buffer) return true;
+  if (const auto* select = expr.as<Select>()) return AlwaysReads(select->condition, buffer);
+  if (const auto* both = expr.as<And>()) return AlwaysReads(both->a, buffer);
+  if (const auto* either = expr.as<Or>()) return AlwaysReads(either->a, buffer);
+  bool found = false;
+  ForEachChild(expr, [&](const Expr& child) { found = found || AlwaysReads(child, buffer); });
+  return found;
+}
+
+bool AlwaysReads(const Stmt& stmt, const Var& buffer) {
+  bool found = false;
+  ForEachExpr(stmt, [&](const Expr& expr) { found = found || AlwaysReads(expr, buffer); });
+  return found;
+}
+
 bool Writes(const Stmt& stmt, const Var& buffer) {
   bool found = false;
   ForEachWrite(stmt, [&](const Access& write) { found = found || write.buffer == buffer; });

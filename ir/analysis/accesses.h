@@ -12,6 +12,9 @@ bool Reads(const Stmt& stmt, const Var& buffer);
 bool Writes(const Stmt& stmt, const Var& buffer);
 bool Accesses(const Stmt& stmt, const Var& buffer);
 bool Reads(const Expr& expr, const Var& buffer);
+// Return whether every evaluation reads the buffer, no condition inside being in the way.
+bool AlwaysReads(const Stmt& stmt, const Var& buffer);
+bool AlwaysReads(const Expr& expr, const Var& buffer);
 // Returns whether an index of the access depends on the variable.
 bool Uses(const Access& access, const Var& var);
 

@@ -44,23 +44,6 @@ void KeepTerms(const Expr& predicate, Plan& plan) {
   }
 }
 
-// Whether `expr` reads `buffer` whenever it is evaluated.
-bool AlwaysReads(const Expr& expr, const Var& buffer) {
-  if (const auto* load = expr.as<Load>(); load && load->buffer == buffer) return true;
-  if (const auto* select = expr.as<Select>()) return AlwaysReads(select->condition, buffer);
-  if (const auto* both = expr.as<And>()) return AlwaysReads(both->a, buffer);
-  if (const auto* either = expr.as<Or>()) return AlwaysReads(either->a, buffer);
-  bool found = false;
-  ForEachChild(expr, [&](const Expr& child) { found = found || AlwaysReads(child, buffer); });
-  return found;
-}
-
-bool AlwaysReads(const Stmt& body, const Var& buffer) {
-  bool found = false;
-  ForEachExpr(body, [&](const Expr& expr) { found = found || AlwaysReads(expr, buffer); });
-  return found;
-}
-
 // Every index lies in the buffer wherever the variables are in their domains.
 bool StaysInside(const Plan& plan) {
   Bounds bounds;

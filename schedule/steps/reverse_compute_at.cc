@@ -99,10 +99,13 @@ StatusOr<std::vector<LoopGuard>> GuardsDownTo(const Block& producer,
 }
 
 // Refuses instances that read nothing, as at the end of a padded tensor: they have no place among
-// the cells that `producer` writes. `read` and `written` are the variables that index the buffer.
-StatusOr<Constraints> ExpectNoneBeyond(const Block& block, const std::vector<size_t>& read,
-                                       const Block& producer, const std::vector<size_t>& written) {
+// the cells of `buffer` that `producer` writes. `read` and `written` are the variables that index
+// it.
+StatusOr<Constraints> ExpectNoneBeyond(const Var& buffer, const Block& block,
+                                       const std::vector<size_t>& read, const Block& producer,
+                                       const std::vector<size_t>& written) {
   Constraints constraints;
+  if (AlwaysReads(block.body, buffer)) return constraints;
   for (size_t d = 0; d < read.size(); ++d) {
     const IterVar& iter = block.iters[read[d]];
     const Expr& most = producer.iters[written[d]].domain;
@@ -169,7 +172,8 @@ StatusOr<Plan> MakePlan(const Function& fn, const ReverseComputeAt& step) {
   for (const Access& write : WritesOf(*producer)) {
     if (!(write.buffer == operand.buffer)) continue;
     TCC_ASSIGN_OR_RETURN(std::vector<size_t> written, PlainIndices(*producer, write));
-    TCC_ASSIGN_OR_RETURN(plan.constraints, ExpectNoneBeyond(*block, order, *producer, written));
+    TCC_ASSIGN_OR_RETURN(plan.constraints,
+                         ExpectNoneBeyond(plan.buffer, *block, order, *producer, written));
     TCC_ASSIGN_OR_RETURN(plan.window, RegionOf(*producer, write, moving));
   }
   for (const IterVar& iter : producer->iters) {

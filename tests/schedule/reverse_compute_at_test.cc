@@ -152,6 +152,19 @@ TEST_CASE("reverse_compute_at refuses a consumer that covers a padded end",
   CheckStepResult(padded("6"), "split p/i [4]\nreverse_compute_at c p/i.0");
 }
 
+TEST_CASE("a consumer of what was padded to whole tiles of a free extent follows it",
+          "[schedule][compute_at]") {
+  Function fn = FunctionOf(R"(
+    fn f<shape n in 1..=50>(A: f32[n], B: f32[n]) tensor {
+      alloc T: f32[ceildiv(n, 4) * 4]
+      for i in 0..ceildiv(n, 4) * 4 @p/i {
+        block p(i: spatial ceildiv(n, 4) * 4 = i) { T[i] = select(i < n, A[i], 0.0) }
+      }
+      for a in 0..n @c/a { block c(a: spatial n = a) { B[a] = T[a] * 2.0 } }
+    })");
+  CHECK(RefusalOf(fn, "reverse_compute_at c p/i").empty());
+}
+
 TEST_CASE("reverse_compute_at refuses a consumer of something written only later",
           "[schedule][compute_at]") {
   Function fn = FunctionOf(R"(
