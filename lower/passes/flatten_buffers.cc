@@ -33,7 +33,10 @@ class Flattener final : public BoundedMutator {
   using BoundedMutator::Rewrite;
 
   Buffer Declare(const Buffer& buffer) {
-    declared_.emplace(buffer.var, buffer);
+    Buffer declared = buffer;
+    // A window may begin where another buffer says.
+    for (Expr& origin : declared.window.origin) origin = Mutate(origin);
+    declared_.emplace(buffer.var, std::move(declared));
     Expr count = Simplify(StoredElements(buffer), bounds());
     return {buffer.var, {count}, buffer.scope, {}, buffer.versions, -1, {}};
   }

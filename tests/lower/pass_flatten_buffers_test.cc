@@ -93,6 +93,30 @@ TEST_CASE("a window is stored from its origin", "[lower][passes]") {
     })");
 }
 
+TEST_CASE("a window that begins where a matrix of indices says is stored from there",
+          "[lower][passes]") {
+  CheckFlat(ParsedFunction(R"(
+    fn f(A: f32[8], I: i64[2, 3], B: f32[2, 3]) scheduled {
+      for h in 0..2 @b/h {
+        for w in 0..3 @b/w {
+          alloc T: f32[8] window [I[h, w] mod 8] size [1]
+          block t(x: spatial 8 = I[h, w] mod 8) { T[x] = A[x] }
+          block b(h: spatial 2 = h, w: spatial 3 = w) { B[h, w] = T[I[h, w] mod 8] }
+        }
+      }
+    })"),
+            R"(
+    fn f(A: f32[8], I: i64[6], B: f32[6]) lowered {
+      for h in 0..2 {
+        for w in 0..3 {
+          alloc T: f32[1]
+          T[0] = A[I[h * 3 + w] mod 8]
+          B[h * 3 + w] = T[0]
+        }
+      }
+    })");
+}
+
 TEST_CASE("the only cell along a dimension of extent 1 is at 0, wherever padding moves the window",
           "[lower][passes]") {
   CheckFlat(ParsedFunction(R"(
