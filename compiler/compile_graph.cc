@@ -24,9 +24,9 @@
 namespace tcc {
 namespace {
 
-// Fails with Unimplemented, naming all unbound dimensions, if an input has any: a listed size
-// has numbers for all extents.
-Status ExpectBoundInputs(const Graph& graph) {
+// Fails with Unimplemented, naming all unbound dimensions, if an input has any: one of several
+// listed sizes has numbers for all extents.
+Status ExpectBoundInputs(const Graph& graph, const ListedSizes& listed) {
   std::vector<std::string> inputs, dims, shapes;
   for (ValueId id : graph.inputs) {
     const Value& value = graph.value(id);
@@ -39,8 +39,10 @@ Status ExpectBoundInputs(const Graph& graph) {
     }
   }
   if (inputs.empty()) return OkStatus();
-  Status status = Unsupported("inputs have free dimensions: {}; expected each to be given a value",
-                              fmt::join(inputs, ", "));
+  Status status = Unsupported(
+      "inputs have free dimensions: {}; expected each to be given a value, or a range for {}, "
+      "which adds kernels for any size",
+      fmt::join(inputs, ", "), fmt::join(listed.dims, ", "));
   for (const std::string& dim : dims) status = WithOption(status, Option::kDims, dim);
   for (const std::string& input : shapes) status = WithOption(status, Option::kShapes, input);
   return status;
@@ -129,7 +131,7 @@ StatusOr<Artefact> CompileModel(SizedModel model, const CompileOptions& options)
   SharedConstants constants;
   const bool may_be_free = model.graphs.size() > model.listed.sizes.size();
   for (size_t i = 0; i < model.graphs.size(); ++i) {
-    Status bound = may_be_free ? OkStatus() : ExpectBoundInputs(model.graphs[i]);
+    Status bound = may_be_free ? OkStatus() : ExpectBoundInputs(model.graphs[i], model.listed);
     StatusOr<FusedGraph> fused =
         bound.ok() ? Optimize(std::move(model.graphs[i]), options, told, notes[i]) : bound;
     if (!fused.ok()) return AtSize(fused.status(), model.listed, i, model.graphs.size());

@@ -151,6 +151,11 @@ StatusOr<SizedModel> ImportAtSizes(const ImportFunction& import_model, ImportOpt
     StatusOr<Graph> graph = import_model(options);
     if (!graph.ok()) return Annotate(WithoutDims(graph.status()), "at " + TextOf(size));
     if (model.listed.sizes.empty()) TCC_RETURN_IF_ERROR(dims.Describe(*graph, model.listed));
+    if (at.size() == 1 && !serves_others && !graph->shape_vars.empty()) {
+      SizedModel bound;
+      bound.graphs.push_back(*std::move(graph));
+      return bound;
+    }
     if (serves_others) {
       TCC_RETURN_IF_ERROR(CheckInRanges(model.graphs[0], size, model.listed));
     }

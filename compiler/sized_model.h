@@ -41,7 +41,8 @@ using ImportFunction = std::function<StatusOr<Graph>(const ImportOptions&)>;
 
 // Imports the model at each size of `at`, beside the dimensions that `options` give; once and as it
 // is where `at` is empty. Where `options` give ranges for dimensions of `at`, the model with these
-// free comes first. Sets facts_of. Errors: the import's; FailedPrecondition where sizes are not of
+// free comes first. A single size that leaves other dimensions free binds its own, and is not
+// listed. Sets facts_of. Errors: the import's; FailedPrecondition where sizes are not of
 // the same dimensions, come twice, are more than kMaxSizes or outside these ranges, and where a
 // dimension has a value in `options` too, has a range unlike another one of `at`, or is of no
 // input.

@@ -211,6 +211,17 @@ class Sizes(CommandTest):
         self.call(*words, "S=4..6", expect=4)
         self.assertIn("input 'x': dimension S is 3; expected 4 to 6", self.error)
 
+    def test_one_size_leaves_other_dimensions_free(self):
+        self.write_product()
+        self.compile("B=2")
+        self.assertIn("dimension S=1..16777216:128 stays free", self.error)
+        self.agrees({"x": self.floats(2, 3, 8)}, {"x": self.floats(2, 130, 8)})
+        self.run_on({"x": self.floats(3, 3, 8)}, expect=4)
+        self.assertIn("input 'x': expected f32[2xSx8], got f32[3x3x8]", self.error)
+        listed = self.artefact.read_bytes()
+        self.compile(options=["--dim", "B=2"])
+        self.assertEqual(self.artefact.read_bytes(), listed)
+
     def test_tuning_shares_its_budget_among_the_sizes(self):
         self.write_product()
         words = ["--at", "B=2,S=48", "--at", "B=3,S=64", "--db", self.folder / "m.db", "--trials",
@@ -235,7 +246,8 @@ class Sizes(CommandTest):
     def test_what_cannot_be_listed_is_said(self):
         self.write_product()
         for sizes, options, code, message in (
-                (["B=1"], [], 3, "'x' (S)"),
+                (["B=1", "B=2"], [], 3, "'x' (S); expected each to be given a value, or a range "
+                                        "for B, which adds kernels for any size"),
                 (["B=1,S=1", "B=2"], [], 2, "size B=2 is of other dimensions than size B=1,S=1"),
                 (["B=1,S=1", "S=1,B=1"], [], 2, "size B=1,S=1 is listed twice"),
                 (["B=1,S=1,K=2"], [], 2, "no dimension is named 'K'; there are B, S"),
