@@ -13,6 +13,7 @@
 #include "runtime/cpu/cpu_features.h"
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/executor/available_memory.h"
+#include "runtime/executor/run_sizes.h"
 #include "runtime/supervise/measuring_lock.h"
 #include "search/measure/local_measurer.h"
 #include "search/measure/local_network.h"
@@ -72,16 +73,16 @@ StatusOr<std::unique_ptr<NetworkMeasurer>> MakeNetwork(TunableNetwork& network,
   }
   std::string file = folder.ok() ? *folder / "network.tcc" : "";
   Status written = folder.ok() ? WriteArtefact(network.skeleton, file) : folder.status();
-  const bool is_straight = IsStraight(network.skeleton.plan.body);
+  const bool may_be_recorded = MayBeRecorded(network.skeleton);
   network.skeleton = {};
   StatusOr<std::unique_ptr<NetworkMeasurer>> made =
       written.ok() ? MakeLocalNetwork({file, network.task_of_kernel}, network.workloads,
                                       {.hello = runner.hello, .log = options.worker_log})
                    : written;
-  if (made.ok() && !(*made)->TimesTasks() && !is_straight && options.compile.warn) {
+  if (made.ok() && !(*made)->TimesTasks() && !may_be_recorded && options.compile.warn) {
     options.compile.warn(
-        "the network has loops or branches: at the end it is timed run by run, waits of the host "
-        "included");
+        "values decide the steps of the network, or they are too many to record: at the end it is "
+        "timed run by run, waits of the host included");
   }
   if (made.ok() || policy == MeasurePolicy::kInPlace) return made;
   if (options.compile.warn) {

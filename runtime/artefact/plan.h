@@ -112,9 +112,6 @@ struct Plan {
 // The deepest nesting of Loop, If and Switch.
 inline constexpr int kMaxPlanDepth = 64;
 
-// Returns whether the instructions do the same work whatever the values are, at the same shapes:
-// calls, copies, and switches between such bodies.
-bool IsStraight(const std::vector<Instruction>& body);
 // Returns all calls in order; the calls of a body come at the place of its instruction.
 std::vector<const PlanCall*> CallsIn(const std::vector<Instruction>& body);
 

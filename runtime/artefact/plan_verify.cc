@@ -256,16 +256,6 @@ Status CheckExtent(int64_t offset, int64_t bytes, int64_t limit) {
   return InvalidInput("{} bytes at {} do not lie within {} bytes", bytes, offset, limit);
 }
 
-bool IsStraight(const std::vector<Instruction>& body) {
-  return std::ranges::all_of(body, [](const Instruction& instruction) {
-    if (const auto* choice = std::get_if<PlanSwitch>(&instruction.op)) {
-      return std::ranges::all_of(choice->bodies, IsStraight);
-    }
-    return std::holds_alternative<PlanCall>(instruction.op) ||
-           std::holds_alternative<PlanCopy>(instruction.op);
-  });
-}
-
 void ForEachInstruction(const std::vector<Instruction>& body,
                         const std::function<void(const Instruction&)>& visit) {
   for (const Instruction& instruction : body) {

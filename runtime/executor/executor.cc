@@ -217,14 +217,15 @@ Status Executor::Upload(std::span<const Tensor> inputs, const FrameMemory& memor
   return OkStatus();
 }
 
-// Equal work is recorded the second time, when all memory is there, and replayed from then on. A
-// model with free dimensions does different work for each of its latest shapes.
+// Equal work is recorded the second time, when all memory is there, and replayed from then on:
+// loops are unrolled, with the counters and swaps of a run. A model with free dimensions does
+// different work for each of its latest shapes.
 Status Executor::EnqueueWork(const FrameMemory& memory, const RunSizes& sizes) {
   const std::vector<Instruction>& body = module_.artefact().plan.body;
   Work work{memory, sizes.variables};
   auto done = std::ranges::find(latest_, work, &DoneWork::work);
   const bool is_new = done == latest_.end();
-  if (!is_new && may_record_ && !hook_ && IsStraight(body)) {
+  if (!is_new && may_record_ && !hook_ && done->may_be_recorded) {
     std::rotate(latest_.begin(), done, done + 1);
     return queue_->DoRecorded(latest_.front().recording, [&] {
       frame_.Begin(memory, sizes);
@@ -234,19 +235,19 @@ Status Executor::EnqueueWork(const FrameMemory& memory, const RunSizes& sizes) {
   frame_.Begin(memory, sizes);
   TCC_RETURN_IF_ERROR(ReserveWorkspace(body));
   TCC_RETURN_IF_ERROR(RunBody(body));
-  if (is_new) Remember(std::move(work));
+  if (is_new) Remember(std::move(work), MayBeRecorded(module_.artefact().plan, sizes.variables));
   return OkStatus();
 }
 
 // The work that was done least recently makes room.
-void Executor::Remember(Work work) {
+void Executor::Remember(Work work, bool may_be_recorded) {
   size_t recording = latest_.size();
   if (recording == kMostRecordings) {
     recording = latest_.back().recording;
     queue_->Forget(recording);
     latest_.pop_back();
   }
-  latest_.insert(latest_.begin(), {std::move(work), recording});
+  latest_.insert(latest_.begin(), {std::move(work), recording, may_be_recorded});
 }
 
 // Calls in loops and branches may not come about, and make room when they do.

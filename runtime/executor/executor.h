@@ -27,8 +27,8 @@ using CallHook = std::function<void(const EndedCall& ended)>;
 // the module's other executors. It makes one run at a time; different executors may run at once.
 //
 // On a device with memory of its own, a run uploads its inputs, works there and downloads its
-// outputs. A model without loops and branches is recorded when it runs for the second time with the
-// same shapes, and launched as a whole from then on.
+// outputs. A run whose steps depend on shapes and not on values (MayBeRecorded) is recorded when it
+// comes for the second time with the same shapes, and launched as a whole from then on.
 class Executor {
  public:
   explicit Executor(Module module);
@@ -110,7 +110,7 @@ class Executor {
     friend bool operator==(const Work&, const Work&) = default;
   };
   Status EnqueueWork(const FrameMemory& memory, const RunSizes& sizes);
-  void Remember(Work work);
+  void Remember(Work work, bool may_be_recorded);
   // The call with the largest workspace in a body.
   struct Workspace {
     const PlanCall* call = nullptr;
@@ -143,6 +143,7 @@ class Executor {
   struct DoneWork {
     Work work;
     size_t recording = 0;
+    bool may_be_recorded = false;
   };
   std::vector<DoneWork> latest_;  // most recent first
   bool may_record_ = true;

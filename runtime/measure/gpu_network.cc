@@ -8,6 +8,7 @@
 #include "runtime/artefact/gpu_program.h"
 #include "runtime/cuda/cuda_queue.h"
 #include "runtime/executor/aligned_memory.h"
+#include "runtime/executor/run_sizes.h"
 #include "runtime/measure/kernel_operands.h"
 #include "runtime/measure/loaded_candidate.h"
 #include "support/check.h"
@@ -305,7 +306,7 @@ StatusOr<CudaGraphExecHandle> GpuNetwork::GraphOf(std::span<const uint8_t> slots
   // Allocates workspaces and prepares constants, which a capture must not do.
   TCC_RETURN_IF_ERROR(Enqueue());
   TCC_RETURN_IF_ERROR(timer_->Finish());
-  if (!IsStraight(executor_->module().artefact().plan.body)) return nullptr;
+  if (!MayBeRecorded(executor_->module().artefact())) return nullptr;
   TCC_ASSIGN_OR_RETURN(CudaGraphExec graph,
                        CaptureCudaGraph(context(), timer_->stream(), [this] { return Enqueue(); }));
   if (graphs_.size() == kMaxGraphs) graphs_.pop_front();

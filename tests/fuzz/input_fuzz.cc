@@ -189,10 +189,10 @@ class InputFuzzer {
     return IsQuick(module) ? RunUsual(module) : OkStatus();
   }
 
-  // Whether a run takes little memory, and no loop decides how long it takes.
+  // Whether a run takes little memory, and few steps.
   static bool IsQuick(const Module& module) {
     const Artefact& artefact = module.artefact();
-    if (!IsStraight(artefact.plan.body)) return false;
+    if (!MayBeRecorded(artefact)) return false;
     std::vector<int64_t> sizes = artefact.metadata.UsualSizes();
     auto is_small = [&](const TensorInfo& info) {
       StatusOr<std::vector<int64_t>> shape = ShapeOf(info, artefact.metadata, sizes);
