@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -93,13 +94,15 @@ StatusOr<Json> SizeRows(const Artefact& artefact) {
 StatusOr<Json> ArtefactSummary(const Artefact& artefact) {
   const Metadata& metadata = artefact.metadata;
   std::vector<int64_t> calls = CallsOfKernels(artefact);
+  TCC_ASSIGN_OR_RETURN(std::optional<std::vector<int64_t>> launches, LaunchesOfKernels(artefact));
   Json kernels = Json::array();
   for (size_t i = 0; i < calls.size(); ++i) {
     const KernelInfo& kernel = metadata.kernels[i];
     Json row = {{"name", kernel.name},
                 {"nodes", kernel.nodes},
                 {"flops", kernel.flops},
-                {"calls", calls[i]}};
+                {"calls", calls[i]},
+                {"launches", launches ? Json((*launches)[i]) : Json()}};
     // These fields are always there for programs that read them; a CPU's kernels have no values for
     // them.
     for (const char* key : kGpuStatistics) row[key] = nullptr;
@@ -120,6 +123,9 @@ StatusOr<Json> ArtefactSummary(const Artefact& artefact) {
                   {"cpu_features", metadata.cpu_features},
                   {"properties", properties},
                   {"kernels", kernels}};
+  if (launches) {
+    summary["launches"] = std::accumulate(launches->begin(), launches->end(), int64_t{0});
+  }
   if (std::optional<int64_t> arena = artefact.plan.arena_bytes.AsConstant()) {
     summary["arena_bytes"] = *arena;
   }

@@ -130,6 +130,23 @@ class Gpu(GpuTest):
                         self.assertLessEqual(0, kernel["ffma_share"])
                         self.assertLessEqual(kernel["ffma_share"], 1)
 
+    def test_launches_count_parts_and_trips_of_loops(self):
+        if not self.has_nvrtc():
+            self.skipTest("no NVRTC: nothing is compiled for a GPU")
+        model = self.export("lstm_lm", "--small")
+        summary = json.loads(self.call("inspect", self.compile(model, "sm_86", "m.tcc"), "--json"))
+        kernels = summary["kernels"]
+        self.assertEqual(summary["launches"], sum(kernel["launches"] for kernel in kernels))
+        # Two layers of five steps, whose three kernels are called once in a loop each.
+        steps = [kernel for kernel in kernels if kernel["launches"] >= 5 * kernel["calls"]]
+        self.assertEqual(sum(kernel["calls"] for kernel in steps), 6, kernels)
+        self.assertEqual(summary["calls"] - 6 + 5 * 6, summary["launches"])
+        path = self.folder / "cpu.tcc"
+        self.call("compile", model, "-o", path)
+        summary = json.loads(self.call("inspect", path, "--json"))
+        self.assertNotIn("launches", summary)
+        self.assertEqual({kernel["launches"] for kernel in summary["kernels"]}, {None})
+
     def test_a_kernel_that_spills_is_warned_of(self):
         if not self.has_nvrtc():
             self.skipTest("no NVRTC: nothing is compiled for a GPU")
