@@ -27,22 +27,30 @@ Stmt InsertInto(const Stmt& body, const std::function<bool(const Stmt&)>& wanted
 
 }  // namespace
 
-StatusOr<std::vector<size_t>> PlainIndices(const Block& block, const Access& access) {
+StatusOr<std::vector<size_t>> DistinctIndices(const Block& block, const Access& access) {
   std::vector<size_t> order;
   for (const Expr& index : access.indices) {
     size_t i = 0;
     while (i < block.iters.size() && !index.same_as(block.iters[i].var)) ++i;
-    bool plain = i < block.iters.size() && block.iters[i].kind == IterKind::kSpatial &&
-                 std::ranges::find(order, i) == order.end();
-    if (!plain) {
+    if (i == block.iters.size() || std::ranges::find(order, i) != order.end()) {
       return InvalidInput(
-          "block '{}' accesses buffer '{}' by other indices than distinct spatial "
-          "iteration variables",
+          "block '{}' accesses buffer '{}' by other indices than distinct iteration variables",
           block.name, access.buffer->name);
     }
     order.push_back(i);
   }
   return order;
+}
+
+StatusOr<std::vector<size_t>> PlainIndices(const Block& block, const Access& access) {
+  StatusOr<std::vector<size_t>> order = DistinctIndices(block, access);
+  bool plain = order.ok() && std::ranges::all_of(*order, [&](size_t i) {
+                 return block.iters[i].kind == IterKind::kSpatial;
+               });
+  if (plain) return order;
+  return InvalidInput(
+      "block '{}' accesses buffer '{}' by other indices than distinct spatial iteration variables",
+      block.name, access.buffer->name);
 }
 
 Status ExpectMovable(const char* step, const Buffer& buffer) {
@@ -80,6 +88,14 @@ Stmt NestOver(const Block& block, const std::vector<IterBox>& boxes,
     nest = MakeStmt<For>(loops[i], extent, ForKind::kSerial, BaseKey(block.name, iters[i]), nest);
   }
   return nest;
+}
+
+std::vector<IterBox> SpatialBoxes(const Block& block, const std::vector<IterBox>& boxes) {
+  std::vector<IterBox> spatial;
+  for (size_t i = 0; i < boxes.size(); ++i) {
+    if (block.iters[i].kind == IterKind::kSpatial) spatial.push_back(boxes[i]);
+  }
+  return spatial;
 }
 
 Stmt MapBodyOf(const Stmt& root, const LoopRef& loop,

@@ -9,8 +9,9 @@
 namespace tcc {
 
 // Returns the block's iteration variables by dimension. Error: the access's indices are not
-// distinct spatial variables.
+// distinct spatial variables; for DistinctIndices, not distinct variables.
 StatusOr<std::vector<size_t>> PlainIndices(const Block& block, const Access& access);
+StatusOr<std::vector<size_t>> DistinctIndices(const Block& block, const Access& access);
 
 // Checks that the buffer can get a window: it must have no layout, since the layout's strides
 // depend on the extents stored so far, and must not be computed when the model is linked.
@@ -29,6 +30,9 @@ struct IterBox {
 };
 Stmt NestOver(const Block& block, const std::vector<IterBox>& boxes,
               const std::vector<LoopGuard>& guards);
+// Returns the boxes of the spatial variables, in order: the initialisation of a reduction has
+// these.
+std::vector<IterBox> SpatialBoxes(const Block& block, const std::vector<IterBox>& boxes);
 
 // Returns `root` with the body of `loop` replaced by place(body).
 Stmt MapBodyOf(const Stmt& root, const LoopRef& loop,

@@ -182,15 +182,6 @@ StatusOr<Plan> MakePlan(const Function& fn, const ComputeAt& step) {
   return plan;
 }
 
-// The boxes of the initialisation, which has the reduction's spatial variables in order.
-std::vector<IterBox> SpatialBoxes(const Plan& plan) {
-  std::vector<IterBox> boxes;
-  for (size_t i = 0; i < plan.boxes.size(); ++i) {
-    if (plan.block->iters[i].kind == IterKind::kSpatial) boxes.push_back(plan.boxes[i]);
-  }
-  return boxes;
-}
-
 }  // namespace
 
 StatusOr<Constraints> CheckComputeAt(const Function& fn, const ComputeAt& step) {
@@ -201,7 +192,8 @@ StatusOr<Constraints> CheckComputeAt(const Function& fn, const ComputeAt& step) 
 Function ApplyComputeAt(const Function& fn, const ComputeAt& step) {
   Plan plan = MakePlan(fn, step).value();
   Stmt nest = NestOver(*plan.block, plan.boxes, {});
-  if (plan.init) nest = SeqOf({NestOver(*plan.init, SpatialBoxes(plan), {}), nest});
+  if (plan.init)
+    nest = SeqOf({NestOver(*plan.init, SpatialBoxes(*plan.block, plan.boxes), {}), nest});
   auto place = [&](const Stmt& body) {
     Stmt placed = InsertBeforeReaders(body, plan.buffers, nest);
     for (size_t i = plan.buffers.size(); i-- > 0;) {

@@ -28,7 +28,9 @@ struct ComputeAt {
 //                                                    for a in 0..f { C[i0*f + a] = g(T[i0*f + a]) }
 //                                                    } }
 //
-// The consumer takes over the producer's guards over the loops down to `loop`.
+// The consumer takes over the producer's guards over the loops down to `loop`. It may be a
+// reduction over all of what is written there, as of the parts that RFactor made; its
+// initialisation moves along.
 struct ReverseComputeAt {
   std::string block;
   LoopRef loop;
@@ -42,9 +44,10 @@ struct ReverseComputeAt {
 StatusOr<Constraints> CheckComputeAt(const Function& fn, const ComputeAt& step);
 Function ApplyComputeAt(const Function& fn, const ComputeAt& step);
 
-// Refused, in addition to the corresponding cases above: a consumer that reduces; a loop at or
-// inside a loop of the producer's reduction; a producer whose inner loops do not cover their box
-// (an inexact split inside the loop: place first, then split).
+// Refused, in addition to the corresponding cases above: a consumer that reduces over more than
+// what is written under the loop; a loop at or inside a loop of the producer's reduction; a
+// producer whose inner loops do not cover their box (an inexact split inside the loop: place first,
+// then split).
 StatusOr<Constraints> CheckReverseComputeAt(const Function& fn, const ReverseComputeAt& step);
 Function ApplyReverseComputeAt(const Function& fn, const ReverseComputeAt& step);
 

@@ -15,6 +15,8 @@ namespace {
 struct Plan {
   Ref<Block> block;
   Stmt nest;
+  const Block* init = nullptr;  // of a decomposed reduction: moves along
+  Stmt init_nest;
   Var buffer;
   Box window;
   bool shrinks = false;  // every access of the buffer ends up under the loop
@@ -145,6 +147,53 @@ Status ExpectOperandsBefore(const Function& fn, const Block& block, const Path& 
   return OkStatus();
 }
 
+// Finds the initialisation of a decomposed reduction, which moves along.
+Status FindInitialisation(const Function& fn, Plan& plan) {
+  const auto* reduce = plan.block->body.as<Reduce>();
+  if (!reduce) {
+    if (SpatialIters(*plan.block).size() == plan.block->iters.size()) return OkStatus();
+    return InvalidInput("reverse_compute_at: block '{}' runs in order", plan.block->name);
+  }
+  TCC_RETURN_IF_ERROR(ExpectSharedAxes("reverse_compute_at", *plan.block));
+  if (reduce->init == ReduceInit::kFirstInstance) return OkStatus();
+  plan.init = InitialisationOf(fn, *plan.block);
+  if (!plan.init) {
+    return InvalidInput(
+        "reverse_compute_at: block '{0}' is decomposed, and no block '{0}.init' just sets the "
+        "identities",
+        plan.block->name);
+  }
+  TCC_ASSIGN_OR_RETURN(Path path, FindBlock(fn, plan.init->name));
+  TCC_RETURN_IF_ERROR(ExpectWholeNest("reverse_compute_at", path));
+  plan.init_nest = NestOf(path);
+  return OkStatus();
+}
+
+// The fresh nest of a reduction has all terms: its loops must not make a tile of them, and no loop
+// may feed another variable as well, as in rfactor's partial results.
+Status ExpectWholeReduction(const Path& path) {
+  const Block& block = *BlockAt(path);
+  for (const Ref<For>& loop : LoopsOn(path)) {
+    if (!Feeds(*loop, block, IterKind::kReduce)) continue;
+    auto uses = [&](const IterVar& iter) { return UsesVar(iter.binding, loop->var); };
+    bool is_own = loop->key.starts_with(block.name + "/");
+    if (is_own && std::ranges::count_if(block.iters, uses) == 1) continue;
+    return InvalidInput("reverse_compute_at: loop '{}' has a part of the terms of block '{}'",
+                        loop->key, block.name);
+  }
+  return OkStatus();
+}
+
+// A reduction takes all values of the variable, or its result would come in pieces.
+Status ExpectAllOf(const IterVar& iter, const Expr& origin, const Expr& size, const Plan& plan,
+                   const LoopRef& loop) {
+  if (IsConstant(Simplify(origin), 0) && EqualUpToAlgebra(size, iter.domain)) return OkStatus();
+  return InvalidInput(
+      "reverse_compute_at: block '{}' reduces over '{}', of which only a part is written under "
+      "loop '{}'",
+      plan.block->name, iter.var->name, loop);
+}
+
 StatusOr<Plan> MakePlan(const Function& fn, const ReverseComputeAt& step) {
   TCC_ASSIGN_OR_RETURN(Path path, FindBlock(fn, step.block));
   TCC_ASSIGN_OR_RETURN(Path loop_path, FindLoop(fn, step.loop));
@@ -155,20 +204,17 @@ StatusOr<Plan> MakePlan(const Function& fn, const ReverseComputeAt& step) {
     return InvalidInput("reverse_compute_at: block '{}' is under loop '{}' already", step.block,
                         step.loop);
   }
-  for (const IterVar& iter : block->iters) {
-    if (iter.kind == IterKind::kReduce) {
-      return InvalidInput("reverse_compute_at: block '{}' is a reduction", step.block);
-    }
-  }
   TCC_ASSIGN_OR_RETURN(Access operand, OperandUnder(fn, *block, step.loop));
-  TCC_ASSIGN_OR_RETURN(std::vector<size_t> order, PlainIndices(*block, operand));
+  TCC_ASSIGN_OR_RETURN(std::vector<size_t> order, DistinctIndices(*block, operand));
   TCC_ASSIGN_OR_RETURN(Path writer, OnlyWriter(fn, operand.buffer, step.loop));
   Ref<Block> producer = BlockAt(writer);
   TCC_ASSIGN_OR_RETURN(Buffer buffer, BufferNamed(fn, operand.buffer->name));
   TCC_RETURN_IF_ERROR(ExpectMovable("reverse_compute_at", buffer));
   std::vector<Ref<For>> moving = MovingLoops(writer, step.loop, buffer.scope);
 
-  Plan plan{block, NestOf(path), operand.buffer, {}, false, {}, {}, {}};
+  Plan plan{block, NestOf(path), nullptr, {}, operand.buffer, {}, false, {}, {}, {}};
+  TCC_RETURN_IF_ERROR(FindInitialisation(fn, plan));
+  TCC_RETURN_IF_ERROR(ExpectWholeReduction(path));
   for (const Access& write : WritesOf(*producer)) {
     if (!(write.buffer == operand.buffer)) continue;
     TCC_ASSIGN_OR_RETURN(std::vector<size_t> written, PlainIndices(*producer, write));
@@ -185,7 +231,14 @@ StatusOr<Plan> MakePlan(const Function& fn, const ReverseComputeAt& step) {
   TCC_ASSIGN_OR_RETURN(plan.guards, GuardsDownTo(*producer, LoopsInside(writer, step.loop)));
   plan.boxes.resize(block->iters.size());
   for (size_t d = 0; d < order.size(); ++d) {
-    plan.boxes[order[d]] = {plan.window.origin[d], plan.window.size[d]};
+    const IterVar& iter = block->iters[order[d]];
+    const Expr& origin = plan.window.origin[d];
+    const Expr& size = plan.window.size[d];
+    if (iter.kind == IterKind::kSpatial) {
+      plan.boxes[order[d]] = {origin, size};
+    } else {
+      TCC_RETURN_IF_ERROR(ExpectAllOf(iter, origin, size, plan, step.loop));
+    }
   }
   plan.shrinks = !IsParameter(fn, plan.buffer);
   for (const Path& reader : PathsOf(fn, [&](const Block& b) { return Reads(b, plan.buffer); })) {
@@ -206,6 +259,10 @@ StatusOr<Constraints> CheckReverseComputeAt(const Function& fn, const ReverseCom
 Function ApplyReverseComputeAt(const Function& fn, const ReverseComputeAt& step) {
   Plan plan = MakePlan(fn, step).value();
   Stmt nest = NestOver(*plan.block, plan.boxes, plan.guards);
+  if (plan.init) {
+    std::vector<IterBox> boxes = SpatialBoxes(*plan.block, plan.boxes);
+    nest = SeqOf({NestOver(*plan.init, boxes, plan.guards), nest});
+  }
   auto place = [&](const Stmt& body) {
     Stmt placed = InsertAfterWriters(body, {plan.buffer}, nest);
     if (!plan.shrinks) return placed;
@@ -214,6 +271,7 @@ Function ApplyReverseComputeAt(const Function& fn, const ReverseComputeAt& step)
     return MakeStmt<Allocate>(buffer, placed);
   };
   Stmt body = Replace(fn.body, plan.nest.get(), Nothing());
+  if (plan.init) body = Replace(body, plan.init_nest.get(), Nothing());
   if (plan.shrinks) body = RemoveAllocation(body, plan.buffer);
   Function result = fn;
   result.body = MapBodyOf(body, step.loop, place);

@@ -63,6 +63,41 @@ TEST_CASE("a write-back follows its tile at any depth and any tile", "[schedule]
   }
 }
 
+TEST_CASE("a reduction follows what it reads, and its initialisation moves along",
+          "[schedule][compute_at]") {
+  CheckSteps(MatmulFunction(4, 6, 8),
+             "split mm/k [4]\nrfactor mm mm/k.0 0 global part\n"
+             "reorder [part/i, part/k.0, part/j]\ndecompose_reduction part part/j\n"
+             "reverse_compute_at mm part/i",
+             R"(
+    fn mm(A: f32[4, 8], B: f32[8, 6], C: f32[4, 6]) scheduled {
+      for i in 0..4 @part/i {
+        alloc part: f32[2, 4, 6] window [0, i, 0] size [2, 1, 6]
+        for k0 in 0..2 @part/k.0 {
+          for j in 0..6 @part.init/j {
+            block part.init(i: spatial 4 = i, j: spatial 6 = j, p: spatial 2 = k0) {
+              part[p, i, j] = 0.0
+            }
+          }
+          for j in 0..6 @part/j { for k1 in 0..4 @part/k.1 {
+            block part(i: spatial 4 = i, j: spatial 6 = j, p: spatial 2 = k0,
+                       k: reduce 8 = k0 * 4 + k1) guard (k0 * 4 + k1 < 8) {
+              reduce sum_f32 (part[p, i, j]) with (A[i, k] * B[k, j])
+            }
+          } }
+        }
+        for a in 0..1 @mm.init/i { for j in 0..6 @mm.init/j {
+          block mm.init(i: spatial 4 = i + a, j: spatial 6 = j) { C[i, j] = 0.0 }
+        } }
+        for a in 0..1 @mm/i { for j in 0..6 @mm/j { for p in 0..2 @mm/p {
+          block mm(i: spatial 4 = i + a, j: spatial 6 = j, p: reduce 2 = p) {
+            reduce sum_f32 (C[i, j]) with (part[p, i, j])
+          }
+        } } }
+      }
+    })");
+}
+
 TEST_CASE("a buffer with readers elsewhere stays whole", "[schedule][compute_at]") {
   Function fn = FunctionOf(R"(
     fn f(A: f32[7], B: f32[7], C: f32[7]) tensor {
@@ -95,8 +130,13 @@ TEST_CASE("reverse_compute_at says which block cannot move", "[schedule][compute
   CHECK(RefusalOf(simple, "reverse_compute_at p c/a") ==
         "reverse_compute_at: block 'p' reads nothing that is written under loop 'c/a'");
   Function mm = MatmulFunction(4, 5, 6);
-  CHECK(RefusalOf(mm, "cache_read A [mm] global A_s\nreverse_compute_at mm A_s/ax0") ==
-        "reverse_compute_at: block 'mm' is a reduction");
+  CHECK(RefusalOf(mm, "cache_read A [mm] global A_s\nreverse_compute_at mm A_s/ax1") ==
+        "reverse_compute_at: block 'mm' reduces over 'k', of which only a part is written under "
+        "loop 'A_s/ax1'");
+  CHECK(RefusalOf(mm,
+                  "cache_read A [mm] global A_s\nsplit mm/k [2]\nrfactor mm mm/k.1 0 global part\n"
+                  "reverse_compute_at part A_s/ax0") ==
+        "reverse_compute_at: loop 'part/k.1' has a part of the terms of block 'part'");
   CHECK(RefusalOf(mm, "cache_write mm C global c\nreverse_compute_at c mm/k") ==
         "reverse_compute_at: loop 'mm/k' is at or inside loop 'mm/k' of the reduction 'mm'");
   CHECK(RefusalOf(mm,
@@ -112,7 +152,7 @@ TEST_CASE("reverse_compute_at says which block cannot move", "[schedule][compute
 
 TEST_CASE("reverse_compute_at says which access stands in the way", "[schedule][compute_at]") {
   CHECK(RefusalOf(Consuming("B[a] = T[6 - a]"), "reverse_compute_at c p/i") ==
-        "block 'c' accesses buffer 'T' by other indices than distinct spatial iteration variables");
+        "block 'c' accesses buffer 'T' by other indices than distinct iteration variables");
   CHECK(RefusalOf(Consuming("B[a] = T[a]", "T[6 - i] = A[i]"), "reverse_compute_at c p/i") ==
         "block 'p' accesses buffer 'T' by other indices than distinct spatial iteration variables");
   CHECK(RefusalOf(Consuming("B[a] = T[a] + T[6 - a]"), "reverse_compute_at c p/i") ==
