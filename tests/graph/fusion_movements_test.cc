@@ -68,6 +68,53 @@ TEST_CASE("a projection that others read, or of another form, stays a product of
   CHECK(CountOf(CheckSameAfterPasses(builder.Build()), OpKind::kMatMul) == 3);
 }
 
+namespace {
+
+// Attention whose three operands one product made beside each other; they are moved to the front,
+// picked, and cut into two heads of 3. `moved` is the order of [1, 5, images, 3, 6].
+Graph AttentionOfThree(int64_t images, const Ints& moved) {
+  TestGraph builder;
+  ValueId x = builder.Input("x", kFloat32, {5, images, 6});
+  ValueId product = builder.Add("product", OpKind::kMatMul,
+                                {x, builder.Constant("weights", RandomF32({6, 18}, 3))});
+  ValueId apart = builder.Constant("apart", I64({5}, {1, 5, images, 3, 6}));
+  ValueId parts = builder.Add("parts", OpKind::kReshape, {product, apart});
+  ValueId front = builder.Add("front", OpKind::kTranspose, {parts}, {{"perm", moved}});
+  ValueId three =
+      builder.Add("three", OpKind::kSqueeze, {front, builder.Constant("at", I64({1}, {3}))});
+  std::vector<ValueId> operands;
+  for (int64_t i : {0, 1, 2}) {
+    const std::string name = fmt::format("picked{}", i);
+    ValueId index = builder.Constant(name + ".index", I64({}, {i}));
+    ValueId picked = builder.Add(name, OpKind::kGather, {three, index}, {{"axis", int64_t{0}}});
+    ValueId shape = builder.Constant(name + ".shape", I64({3}, {5, images * 2, 3}));
+    ValueId heads = builder.Add(name + ".heads", OpKind::kReshape, {picked, shape});
+    ValueId turned =
+        builder.Add(name + ".turned", OpKind::kTranspose, {heads}, {{"perm", Ints{1, 0, 2}}});
+    ValueId four = builder.Constant(name + ".four", I64({4}, {images, 2, 5, 3}));
+    operands.push_back(builder.Add(name + ".four_dims", OpKind::kReshape, {turned, four}));
+  }
+  builder.Output(builder.Add("mixed", OpKind::kAttention, operands));
+  return builder.Build();
+}
+
+}  // namespace
+
+TEST_CASE("queries, keys and values beside each other are read where they are, once moved or not",
+          "[graph][fusion]") {
+  for (int64_t images : {1, 2}) {
+    INFO(images << " images");
+    Graph graph = CheckSameAfterPasses(AttentionOfThree(images, {3, 1, 2, 0, 4}));
+    CHECK(KernelNames(graph).size() == 2);
+  }
+}
+
+TEST_CASE("queries, keys and values of images in another order are moved", "[graph][fusion]") {
+  // [3, images, 5, 1, 6], read as if it were [3, 5, images, 1, 6].
+  Graph graph = CheckSameAfterPasses(AttentionOfThree(2, {3, 2, 1, 0, 4}));
+  CHECK(CountOf(graph, OpKind::kTranspose) > 3);
+}
+
 TEST_CASE("a head split that leaves rows whole is read in place", "[graph][fusion]") {
   TestGraph builder;
   ValueId x = builder.Input("x", kFloat32, {1, 5, 6});
