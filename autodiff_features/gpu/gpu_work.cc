@@ -73,6 +73,23 @@ double IndexDivisions(const Site& site) {
   return count;
 }
 
+// Returns the share of the instances that exist where the predicate cuts axes short (c < 3 for a c
+// of 4). Such an axis is unrolled, so that nothing is left of the other instances.
+double ShareThatExists(const Block& block) {
+  double share = 1;
+  for (const Expr& term : ConjunctsOf(block.predicate)) {
+    const auto* less = term.as<Lt>();
+    std::optional<int64_t> end = less ? AsConstant(less->b) : std::nullopt;
+    if (!end) continue;
+    for (const IterVar& iter : block.iters) {
+      std::optional<int64_t> domain = AsConstant(iter.domain);
+      if (!less->a.same_as(iter.var) || !domain || *end >= *domain) continue;
+      share *= static_cast<double>(*end) / static_cast<double>(*domain);
+    }
+  }
+  return share;
+}
+
 // The cells of the buffer that all instances of the block touch: at most the whole buffer, and one
 // for each instance.
 Expr CellsOfAll(const Block& block, const Access& access, const Buffer& buffer) {
@@ -132,6 +149,10 @@ class LaunchCounter {
     } else {
       CountOperations(site, work);
       CountAccesses(site, work);
+      const Expr share = Real(ShareThatExists(*site.block));
+      for (Expr* count : {&work.multiply_adds, &work.special, &work.instructions, &work.passes}) {
+        if (!IsConstant(share, 1)) *count = RealProduct(*count, share);
+      }
     }
     work.site = std::move(site);
     return work;
