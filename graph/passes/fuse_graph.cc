@@ -86,6 +86,14 @@ bool IsDepthwise(const Graph& graph, const Node& node) {
   return weight && (*weight)[2] == 1 && (*weight)[3] > 1 && node.Int("group", 1) == (*weight)[3];
 }
 
+// Columns of more channels are copied in several vectors.
+constexpr int64_t kFewChannels = 4;
+
+bool HasFewChannels(const Graph& graph, const Node& node) {
+  return node.op == OpKind::kConv && node.Int("group", 1) == 1 &&
+         AsConstant(graph.value(node.inputs[0]).shape[1]).value_or(INT64_MAX) <= kFewChannels;
+}
+
 bool IsPointwise(const Graph& graph, const Node& node) {
   auto weight = WeightOf(graph, node);
   return weight && (*weight)[0] == 1 && (*weight)[1] == 1 && node.Int("group", 1) == 1;
@@ -328,7 +336,7 @@ class Fuser {
 
   // Absorbs the movements before operands, which are then read in place. A map reads each element
   // once, so this saves one pass over memory. A contraction takes the movements that leave the last
-  // index of each operand as it is, and runs at the same speed.
+  // index of each operand as it is, and runs at the same speed, and repacks of few channels.
   void AbsorbMovements(int leader, std::set<int>& members) const {
     OpForm form = FormOf(graph_.nodes[leader]);
     bool maps = form == OpForm::kElementwise || IsPlainMovement(graph_.nodes[leader]);
@@ -359,7 +367,9 @@ class Fuser {
     for (int n = movement; n >= 0; n = MovementBefore(graph_.nodes[n].inputs[0], n)) {
       taken.insert(n);
       if (taken.size() > kMaxNodes || CountInputs(taken) > kMaxInputs) break;
-      if (!IsView(graph_, graph_.nodes[n]) && (maps || ReadsAlike(taken, leader))) best = taken;
+      const Node& node = graph_.nodes[n];
+      bool pays = maps || node.op == OpKind::kRepack || ReadsAlike(taken, leader);
+      if (!IsView(graph_, node) && pays) best = taken;
     }
     members = std::move(best);
   }
@@ -369,8 +379,15 @@ class Fuser {
   int MovementBefore(ValueId id, int reader) const {
     int producer = id == kNoValue ? -1 : producers_[id];
     bool fits = producer >= 0 && group_[producer] == kNone && uses_.HasOneReader(id) &&
-                IsPlainMovement(graph_.nodes[producer]) && LiesAsRead(id, producer, reader);
+                (IsPlainMovement(graph_.nodes[producer]) || IsGathered(producer, reader)) &&
+                LiesAsRead(id, producer, reader);
     return fits ? producer : -1;
+  }
+
+  // Returns whether the reader, a convolution, gathers the columns that the producer repacks.
+  bool IsGathered(int producer, int reader) const {
+    return fusion_ == Fusion::kGathering && graph_.nodes[producer].op == OpKind::kRepack &&
+           HasFewChannels(graph_, graph_.nodes[reader]);
   }
 
   // Returns whether both expect the same storage order of the value. Orders that differ by
@@ -467,7 +484,15 @@ std::vector<Subgraph> FuseGraph(const Graph& graph, Fusion fusion) {
 }
 
 Fusion FusionFor(TargetKind target) {
-  return target == TargetKind::kCpu ? Fusion::kChained : Fusion::kFused;
+  switch (target) {
+    case TargetKind::kCpu:
+      return Fusion::kChained;
+    case TargetKind::kGpu:
+      return Fusion::kGathering;
+    case TargetKind::kReference:
+      return Fusion::kFused;
+  }
+  return Fusion::kFused;
 }
 
 }  // namespace tcc

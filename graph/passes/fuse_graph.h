@@ -40,11 +40,13 @@ struct Subgraph {
 //
 // kChained also puts a pointwise convolution and the depthwise one that alone reads it together,
 // where what is between them is too large for the second caches: a schedule may then compute it in
-// pieces. kNodeByNode makes a subgraph for each node.
-enum class Fusion : uint8_t { kFused, kChained, kNodeByNode };
+// pieces. kGathering puts a repack of few channels into the convolution that alone reads it, whose
+// schedule fetches the elements of a column one by one anyway. kNodeByNode makes a subgraph for
+// each node.
+enum class Fusion : uint8_t { kFused, kChained, kGathering, kNodeByNode };
 std::vector<Subgraph> FuseGraph(const Graph& graph, Fusion fusion = Fusion::kFused);
 
-// Returns the fusion for kernels of that kind: kChained for a CPU.
+// Returns the fusion for kernels of that kind: kChained for a CPU, kGathering for a GPU.
 Fusion FusionFor(TargetKind target);
 
 // Returns whether the node's output has its first input's bytes in their order.

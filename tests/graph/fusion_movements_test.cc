@@ -11,9 +11,9 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-Names KernelNames(const Graph& graph) {
+Names KernelNames(const Graph& graph, Fusion fusion = Fusion::kFused) {
   Names names;
-  for (const Subgraph& subgraph : FuseGraph(graph)) {
+  for (const Subgraph& subgraph : FuseGraph(graph, fusion)) {
     if (subgraph.kind == SubgraphKind::kKernel) names.push_back(subgraph.name);
   }
   return names;
@@ -287,4 +287,26 @@ TEST_CASE("a gather of one index is a slice that the transpose behind it takes",
   Graph graph = CheckSameAfterPasses(builder.Build());
   CHECK(CountOf(graph, OpKind::kGather) == 0);
   CHECK(KernelNames(graph) == Names{"packed", "keys_out_slice_reshape_transpose", "sum"});
+}
+
+TEST_CASE("a convolution of few channels gathers what a repack alone would give it",
+          "[graph][fusion]") {
+  auto convolutions = [](int64_t channels, int count) {
+    TestGraph builder;
+    ValueId x = builder.Input("x", kFloat32, {1, channels, 6, 5});
+    for (int i = 0; i < count; ++i) {
+      std::string name = std::string(1, static_cast<char>('a' + i));
+      ValueId w = builder.Constant("w" + name, RandomF32({8, channels, 3, 3}, i + 1));
+      ValueId y = builder.Add(name, OpKind::kConv, {x, w});
+      builder.Output(builder.Add(name + ".mean", OpKind::kGlobalAveragePool, {y}));
+    }
+    return CheckSameAfterPasses(builder.Build());
+  };
+  Graph three = convolutions(3, 1);
+  CHECK(KernelNames(three, Fusion::kGathering) == Names{"x_repacked_repack_conv", "a_mean"});
+  CHECK(KernelNames(three, Fusion::kChained) == Names{"x_repacked_repack", "a", "a_mean"});
+  CHECK(KernelNames(convolutions(8, 1), Fusion::kGathering) ==
+        Names{"x_repacked_repack", "a", "a_mean"});
+  CHECK(KernelNames(convolutions(3, 2), Fusion::kGathering) ==
+        Names{"x_repacked_repack", "a", "a_mean", "b", "b_mean"});
 }
