@@ -128,6 +128,39 @@ std::optional<IndexRange> RangeOf(const ComputeExpr& stage, const Expr& index) {
   return are_numbers ? RangeOfNumbers(axes, index) : RangeOfFormulas(axes, index);
 }
 
+Reach ReachOf(const ComputeExpr& stage, const Load& load) {
+  Reach reach;
+  for (const Expr& index : load.indices) {
+    std::optional<IndexRange> range = RangeOf(stage, index);
+    if (!range) return {};
+    reach.push_back(*range);
+  }
+  return reach;
+}
+
+bool KeepsInside(const Expr& predicate, const Load& load, const Buffer& buffer) {
+  return std::ranges::all_of(ConjunctsOf(predicate), [&](const Expr& term) {
+    for (size_t d = 0; d < load.indices.size(); ++d) {
+      if (Equal(term, Expr(0) <= load.indices[d])) return true;
+      if (Equal(term, load.indices[d] < buffer.shape[d])) return true;
+    }
+    return false;
+  });
+}
+
+Expr ElementOrFill(const Buffer& input, const std::vector<Expr>& places, const Reach& reach,
+                   const Expr& fill) {
+  Expr inside = True();
+  for (size_t d = 0; d < places.size(); ++d) {
+    const auto& [low, reached] = reach[d];
+    const Expr& extent = input.shape[d];
+    if (low < 0) inside = BothOf(inside, Expr(0) <= places[d]);
+    if (!AlwaysHolds(SumOf(low, reached) <= extent)) inside = BothOf(inside, places[d] < extent);
+  }
+  Expr element = Make<Load>(input.var, places);
+  return IsConstant(inside, 1) ? element : SelectOf(inside, element, fill);
+}
+
 bool IsMadeOfConstants(const TensorProgram& program, const Var& var) {
   const Buffer* buffer = FindBuffer(program, var);
   if (!buffer) return false;

@@ -42,6 +42,21 @@ struct IndexRange {
 // lowest value depends on Shape variables.
 std::optional<IndexRange> RangeOf(const ComputeExpr& stage, const Expr& index);
 
+// The ranges of a load's indices.
+using Reach = std::vector<IndexRange>;
+
+// Returns the ranges over the axes of a stage; none if an index has none.
+Reach ReachOf(const ComputeExpr& stage, const Load& load);
+
+// Returns whether every term of the predicate says that an index of the load is inside the buffer,
+// from below or above.
+bool KeepsInside(const Expr& predicate, const Load& load, const Buffer& buffer);
+
+// Returns the input's element at `places`, which take the values of `reach`, and the fill where one
+// is outside.
+Expr ElementOrFill(const Buffer& input, const std::vector<Expr>& places, const Reach& reach,
+                   const Expr& fill);
+
 // Returns whether the buffer is a constant, or stages make it of nothing else.
 bool IsMadeOfConstants(const TensorProgram& program, const Var& var);
 

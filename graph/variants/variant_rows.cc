@@ -28,6 +28,11 @@ Made ByTransforms(const Source& source) {
   return source.winograd ? By<kVariant>(source) : std::nullopt;
 }
 
+template <auto kSavesTime>
+bool DirectSavesTime(const Source& source) {
+  return kSavesTime(source.program);
+}
+
 template <WinogradTile kTile>
 bool IsFastestTile(const Source& source) {
   return FastestWinogradTile(source.program) == kTile;
@@ -96,6 +101,8 @@ constexpr VariantRow kVariants[] = {
      "merged rows leave fewer odd tiles"},
     {"separable_window", 6, By<SeparableWindowVariant>, kAlways, kAnywhere, kNotOnGpu,
      "the steps saved are worth storing the values between the passes"},
+    {"merged_taps", 15, By<MergedTapsVariant>, DirectSavesTime<MergedTapsSaveTime>, kOnGpu, kOnGpu,
+     "cells of several taps are a vector where the channels of one are none"},
     {"zero_padding", 4, By<ZeroPaddingVariant>, kAlways, kAnywhere, kOnGpu,
      "threads that test at each tap whether it lies inside diverge"},
     {"padded_pool", 5, By<PaddedPoolVariant>, kAlways, kAnywhere, kNowhere,

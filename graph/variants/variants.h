@@ -136,9 +136,27 @@ std::optional<TensorProgram> WidenOperands(const TensorProgram& program);
 // A non-finite weight spoils results whose window reaches outside the input.
 std::optional<TensorProgram> ZeroPaddingVariant(const TensorProgram& program);
 
-// Returns the same for a pool, which reduces the elements themselves: the input is padded with the
-// reduction's identity (0 for a sum, the lowest value for a maximum), which changes no result.
-// Returns nullopt if no stage is such a reduction.
+// Returns the program with its convolution of few channels reading rows in which the channels of a
+// column lie together, zero-padded and a whole number of vectors long:
+//
+//   rows[.., h, f] = input[.., h + low, f div C + low, .., f mod C] where that is inside, else 0
+//   out = sum of rows[.., h * s + kh * d, (w * s + kw * d) * C + c] * weight[..]
+//
+// The cells that a row of taps reads are one run, which is copied in vectors although a column is
+// none. The input's channels may be any of its dimensions, so that a repack channels last is part
+// of the padding. Returns nullopt if no stage is such a sum over at most 4 channels, all of them,
+// of a window that slides along the last other dimension; if an axis is in both factors (groups);
+// and where ZeroPaddingVariant returns it.
+//
+// A non-finite weight spoils results whose window reaches outside the input.
+std::optional<TensorProgram> MergedTapsVariant(const TensorProgram& program);
+// Returns whether the vectors are expected to save more time on a GPU than the launch that makes
+// the rows takes.
+bool MergedTapsSaveTime(const TensorProgram& program);
+
+// Returns ZeroPaddingVariant for a pool, which reduces the elements themselves: the input is padded
+// with the reduction's identity (0 for a sum, the lowest value for a maximum), which changes no
+// result. Returns nullopt if no stage is such a reduction.
 std::optional<TensorProgram> PaddedPoolVariant(const TensorProgram& program);
 
 // Returns the program with a window over several dimensions reduced in one dimension after the

@@ -11,18 +11,6 @@
 namespace tcc {
 namespace {
 
-// Returns whether every term of the predicate says that an index of the load is inside the buffer,
-// from below or above.
-bool KeepsInside(const Expr& predicate, const Load& load, const Buffer& buffer) {
-  return std::ranges::all_of(ConjunctsOf(predicate), [&](const Expr& term) {
-    for (size_t d = 0; d < load.indices.size(); ++d) {
-      if (Equal(term, Expr(0) <= load.indices[d])) return true;
-      if (Equal(term, load.indices[d] < buffer.shape[d])) return true;
-    }
-    return false;
-  });
-}
-
 // A window's read of an input under the predicate, and the fill that may surround the input
 // instead.
 struct GuardedRead {
@@ -33,19 +21,6 @@ struct GuardedRead {
   const std::vector<Expr>& indices() const { return load.as<Load>()->indices; }
 };
 
-// The ranges of the window's indices; empty if an index has none.
-using Reach = std::vector<IndexRange>;
-
-Reach ReachOf(const GuardedRead& read, const ComputeExpr& stage) {
-  Reach reach;
-  for (const Expr& index : read.indices()) {
-    std::optional<IndexRange> range = RangeOf(stage, index);
-    if (!range) return {};
-    reach.push_back(*range);
-  }
-  return reach;
-}
-
 // Returns the load under the predicate, if the predicate guards nothing else.
 std::optional<GuardedRead> ReadOf(const TensorProgram& program, const ComputeExpr& stage,
                                   const Expr& expr, const Expr& fill) {
@@ -53,7 +28,7 @@ std::optional<GuardedRead> ReadOf(const TensorProgram& program, const ComputeExp
   const Buffer* input = load ? FindBuffer(program, load->buffer) : nullptr;
   if (!input || !KeepsInside(stage.predicate, *load, *input)) return std::nullopt;
   GuardedRead read{0, expr, *input, fill};
-  bool is_finite = ReachOf(read, stage).size() == input->rank();
+  bool is_finite = ReachOf(stage, *load).size() == input->rank();
   return is_finite ? std::optional(read) : std::nullopt;
 }
 
@@ -98,23 +73,17 @@ std::vector<Expr> ExtentsOf(const Reach& reach) {
 ComputeExpr PadStage(const Buffer& padded, const GuardedRead& read, const Reach& reach) {
   ComputeExpr stage = StageOver(padded);
   std::vector<Expr> places;
-  Expr inside = True();
   for (size_t d = 0; d < padded.rank(); ++d) {
-    const auto& [low, reached] = reach[d];
-    const Expr& extent = read.input.shape[d];
-    places.push_back(Simplify(Expr(stage.axes[d].var) + Expr(low)));
-    if (low < 0) inside = BothOf(inside, Expr(0) <= places[d]);
-    if (!AlwaysHolds(SumOf(low, reached) <= extent)) inside = BothOf(inside, places[d] < extent);
+    places.push_back(Simplify(Expr(stage.axes[d].var) + Expr(reach[d].low)));
   }
-  Expr value = Make<Load>(read.input.var, places);
-  stage.values = {SelectOf(inside, value, read.fill)};
+  stage.values = {ElementOrFill(read.input, places, reach, read.fill)};
   return stage;
 }
 
 TensorProgram Padded(const TensorProgram& program, const GuardedRead& read) {
   TensorProgram result = program;
   auto& stage = std::get<ComputeExpr>(result.stages[read.stage]);
-  Reach reach = ReachOf(read, stage);
+  Reach reach = ReachOf(stage, *read.load.as<Load>());
   Buffer padded =
       AddIntermediate(result, stage.name + "_padded", read.input.dtype(), ExtentsOf(reach));
 

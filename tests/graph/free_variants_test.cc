@@ -67,6 +67,14 @@ constexpr const char* kStrided = R"(
   constant w: f32[5, 4, 3, 3]
   y = Conv(x, w) {pads: [1, 1, 1, 1], strides: [2, 2]} : f32[]
   return y)";
+constexpr const char* kColours = R"(
+  dim N in 1..64 usual 2
+  dim H in 1..64 usual 12
+  dim W in 1..64 usual 16
+  input x: f32[N, 3, H, W]
+  constant w: f32[5, 3, 3, 3]
+  y = Conv(x, w) {pads: [1, 1, 1, 1]} : f32[]
+  return y)";
 constexpr const char* kWideConv = R"(
   dim N in 1..64 usual 2
   dim H in 1..64 usual 12
@@ -133,23 +141,30 @@ constexpr const char* kSum = R"(
 const Case kCases[] = {
     {"a batch of convolutions",
      kConv,
-     {"winograd", "zero_padding", "implicit_gemm"},
+     {"winograd", "zero_padding", "implicit_gemm", "merged_taps"},
      kFloat32,
      {5, 4, 3, 3},
      NumericMode::kStrict,
      1e-5},
     {"convolutions of any image",
      kImage,
-     {"winograd", "zero_padding", "implicit_gemm"},
+     {"winograd", "zero_padding", "implicit_gemm", "merged_taps"},
      kFloat32,
      {5, 4, 3, 3},
      NumericMode::kStrict,
      1e-5},
     {"strided convolutions of any image",
      kStrided,
-     {"zero_padding", "implicit_gemm"},
+     {"zero_padding", "implicit_gemm", "merged_taps"},
      kFloat32,
      {5, 4, 3, 3}},
+    {"three channels",
+     kColours,
+     {"winograd", "zero_padding", "implicit_gemm", "merged_taps"},
+     kFloat32,
+     {5, 3, 3, 3},
+     NumericMode::kStrict,
+     1e-5},
     {"many channels",
      kWideConv,
      {"winograd", "wide_winograd", "zero_padding", "implicit_gemm"},

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "ir/analysis/accesses.h"
+#include "ir/expr/visitor.h"
 #include "schedule/analysis/reduction_nest.h"
 #include "schedule/sketches/gpu/gpu_parts.h"
 #include "schedule/sketches/gpu/gpu_rules.h"
@@ -113,8 +114,23 @@ std::vector<SketchState> NarrowConstantRule(const SketchState& state, const Bloc
   return {next};
 }
 
+// Returns whether a window reads vectors along the last axis of a map whose own reads are none:
+// merged taps.
+bool GathersVectors(const Function& fn, const Block& map, const Block& reader) {
+  const IterVar& last = map.iters.back();
+  if (!HasWindow(reader) || CopyLanes(ExtentOf(map, map.iters.size() - 1)) < 4) return false;
+  std::vector<Access> reads = ReadsOf(map);
+  bool gathers = std::ranges::any_of(
+      reads, [&](const Access& read) { return !IsContiguousAlong(fn, read, last.var); });
+  PreOrderExprs(map.body, [&](const Expr& expr) {
+    const auto* select = expr.as<Select>();
+    gathers = gathers || (select && UsesVar(select->condition, last.var));
+  });
+  return gathers;
+}
+
 // A map that makes an operand of one contraction is done where tiles of the operand are staged, or
-// on its own.
+// on its own. The latter comes first where staging would gather the cells of vectors one by one.
 std::vector<SketchState> OperandRule(const SketchState& state, const Block& block,
                                      const Target& target) {
   std::vector<Access> writes = WritesOf(block);
@@ -126,7 +142,9 @@ std::vector<SketchState> OperandRule(const SketchState& state, const Block& bloc
     if (!fork.IsDone(block.name)) return {};
     fork.MarkDone(reader->name);
   }
-  for (SketchState& alone : MapRule(state, block, target)) forks.push_back(std::move(alone));
+  std::vector<SketchState> alone = MapRule(state, block, target);
+  const bool first = GathersVectors(state.fn(), block, *reader);
+  forks.insert(first ? forks.begin() : forks.end(), alone.begin(), alone.end());
   return forks;
 }
 
