@@ -421,7 +421,7 @@ TEST_CASE("a legal 3x3 convolution over one pixel copies vectors that are not al
   Function fn = ConvFunction({.height = 1,
                               .width = 1,
                               .channels = 64,
-                              .filters = 8,
+                              .filters = 3,
                               .kernel_h = 3,
                               .kernel_w = 3,
                               .stride = 1,

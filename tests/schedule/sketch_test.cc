@@ -574,9 +574,9 @@ TEST_CASE("a long reduction to few results gets a sketch that splits it over thr
     }
     return false;
   };
-  CHECK(has_split(MatmulFunction(5, 7, 300)));
+  CHECK(has_split(MatmulFunction(9, 7, 300)));
   CHECK_FALSE(has_split(MatmulFunction(2048, 1024, 300)));
-  CHECK_FALSE(has_split(MatmulFunction(5, 7, 100)));
+  CHECK_FALSE(has_split(MatmulFunction(9, 7, 100)));
 }
 
 TEST_CASE("windows slide where neighbours share operands", "[schedule][sketch]") {

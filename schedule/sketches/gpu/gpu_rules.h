@@ -28,6 +28,23 @@ namespace tcc {
 // done. Returns nullopt if there is none or a step is not legal.
 std::optional<SketchState> ScheduleThreadAttention(const SketchState& state, const Block& block);
 
+// A product of few rows, of a recurrence, a classifier or a decoder: its time is that of reading
+// the weights once. Threads along x have neighbouring columns in vectors, threads along y have
+// neighbouring terms of the reduction. Their partial sums meet in shared memory, where a thread for
+// each result adds them up in order: one launch.
+//
+//   blockIdx.x(rest, i.0, j.0) {
+//     threadIdx.y(k.2) threadIdx.x(j.1) {
+//       k.0 { k.1 unrolled { i.1 unrolled { j.2 vector: sum[i, j] += x[i, k] * weights[k, j] } } }
+//       part[k.2, i, j] = sum[i, j] }                                                       shared
+//     threadIdx(i.1, j.1, j.2) { result = part[0] + part[1] + ..; the consumer, or write-back } }
+
+// Schedules `block`, a product of at most kMaxFewRows rows whose weights are contiguous along the
+// columns, or a map that makes an operand for one such product, which computes it then; what is
+// scheduled is marked as done. Returns nullopt for other blocks, or if a step is not legal.
+std::optional<SketchState> ScheduleFewRows(const SketchState& state, const Block& block,
+                                           const Target& target);
+
 // Tiles a contraction for tensor cores. Axes m and n are those of the result that only one operand
 // has; k is the reduce axis of both. Tiles have three levels: thread blocks, warps, and the mma
 // instructions of one warp, on fragments in registers.

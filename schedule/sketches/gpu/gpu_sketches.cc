@@ -97,6 +97,12 @@ std::vector<SketchState> AttentionRule(const SketchState& state, const Block& bl
   return next ? std::vector<SketchState>{*std::move(next)} : std::vector<SketchState>();
 }
 
+std::vector<SketchState> FewRowsRule(const SketchState& state, const Block& block,
+                                     const Target& target) {
+  std::optional<SketchState> next = ScheduleFewRows(state, block, target);
+  return next ? std::vector<SketchState>{*std::move(next)} : std::vector<SketchState>();
+}
+
 // Constants in a narrower type are made when the model is linked: a launch would make them anew in
 // every run.
 std::vector<SketchState> NarrowConstantRule(const SketchState& state, const Block& block,
@@ -208,6 +214,7 @@ constexpr SketchRule kRules[] = {
     // name, rule, what it fits
     {"attention", AttentionRule, "cores of attention, with what makes their logits"},
     {"narrow_constant", NarrowConstantRule, "maps of constants to a narrower type"},
+    {"few_rows", FewRowsRule, "products of few rows, with a map that makes an operand"},
     {"operand", OperandRule, "maps that make an operand of one tile"},
     {"tile", TileRule, "contractions and windows"},
     {"row_reduction", RowRule, "softmax, norms, reductions along which memory is contiguous"},

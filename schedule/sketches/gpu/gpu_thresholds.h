@@ -36,6 +36,26 @@ namespace tcc {
   X(kMinMmaPartSteps,      8,         "steps of a part",                                           \
                                       "guess: adding up shorter parts costs what they save")       \
   X(kMaxMmaParts,          32,        "parts",                               "guess")              \
+  /* Which products have few rows, and how do they stream their weights? */                        \
+  X(kMaxFewRows,           8,         "rows",                                                      \
+                                      "derived: with 4 columns 32 sums, beside 32 weights")        \
+  X(kMinFewRowsColumns,    4,         "columns",                                                   \
+                                      "derived: fewer are less than a load of 16 bytes")           \
+  X(kMinFewRowsTerms,      64,        "terms of a reduction",                                      \
+                                      "derived: 2 for each part of kFewRowsThreads on a line")     \
+  X(kFewRowsLine,          32,        "columns of a thread block",                                 \
+                                      "derived: a line of 128 bytes of f32")                       \
+  X(kMinFewRowsLine,       8,         "columns of a thread block",                                 \
+                                      "derived: a sector of 32 bytes of f32")                      \
+  X(kMinFewRowsBytes,      16 * 1024, "bytes that a thread block streams",                         \
+                                      "derived: half of what it has in flight, below")             \
+  X(kFewRowsThreads,       256,       "threads",                                                   \
+                                      "derived: with kFewRowsLoads 32 KiB in flight; an H100's "   \
+                                      "4 TB/s at 0.7 us take 21 of each multiprocessor")           \
+  X(kFewRowsLoads,         8,         "loads of a thread in flight",                               \
+                                      "derived: as kFewRowsThreads")                               \
+  X(kFewRowsUnrolledParts, 16,        "partial sums, unrolled",                                    \
+                                      "derived: shared memory answers in some 30 cycles")          \
   /* How are rows reduced? */                                                                      \
   X(kRowVectors,           8,         "vectors of a thread in turn",         "guess")              \
   X(kMaxLoadsInFlight,     8,         "vectors at once, in a search",        "guess")              \
