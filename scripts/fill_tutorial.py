@@ -76,7 +76,7 @@ def function_of(text):
 
 
 def kernel_of(text):
-    return text[re.search(r"^TCC_KERNEL", text, re.M).start():].rstrip() + "\n"
+    return text[re.search(r"^TCC_(ONE_BLOCK_)?KERNEL\(", text, re.M).start():].rstrip() + "\n"
 
 
 def outer_loop(text):

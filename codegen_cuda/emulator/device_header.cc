@@ -169,6 +169,7 @@ constexpr char kKernels[] = R"text(
 #define TCC_KERNEL(name, threads)                  \
   static constexpr int tcc_threads_##name = threads; \
   static void name
+#define TCC_ONE_BLOCK_KERNEL(name, threads) TCC_KERNEL(name, threads)
 #define TCC_END_KERNEL(name)                                         \
   extern "C" __attribute__((visibility("default"))) const TccKernel \
       tcc_kernel_##name = TccCall<&name>::Kernel(tcc_threads_##name);

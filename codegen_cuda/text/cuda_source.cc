@@ -148,11 +148,23 @@ bool IndexesLocals(const Stmt& body) {
   return found;
 }
 
+// Returns whether no multiprocessor gets a second block. Room for one would only take registers:
+// ptxas then keeps fewer loads in flight, to fit in 32 of them.
+bool HasOneBlockEach(const Launch& launch, const Target& target) {
+  int64_t blocks = 1;
+  for (const Expr& extent : launch.grid) {
+    std::optional<int64_t> count = AsConstant(extent);
+    if (!count || *count > target.multiprocessors) return false;
+    blocks *= *count;
+  }
+  return blocks <= target.multiprocessors;
+}
+
 // Writes one kernel, and sets the launch's rows_per_bank and indexes_locals.
 StatusOr<std::string> KernelSource(const Function& fn, const std::vector<Buffer>& workspaces,
-                                   LaunchBody& body, int sm) {
+                                   LaunchBody& body, const Target& target) {
   KernelText kernel;
-  kernel.sm = sm;
+  kernel.sm = target.sm;
   kernel.bounds = body.bounds;
   kernel.threads = body.launch.block;
   for (const Buffer& param : fn.params) kernel.buffers[param.var.get()] = param;
@@ -168,7 +180,8 @@ StatusOr<std::string> KernelSource(const Function& fn, const std::vector<Buffer>
   }
   launch.rows_per_bank = kernel.rows_per_bank;
   launch.indexes_locals = IndexesLocals(body.body);
-  return fmt::format("TCC_KERNEL({}, {})({}) {{\n{}}}\nTCC_END_KERNEL({})\n\n", launch.kernel,
+  return fmt::format("TCC_{}KERNEL({}, {})({}) {{\n{}}}\nTCC_END_KERNEL({})\n\n",
+                     HasOneBlockEach(launch, target) ? "ONE_BLOCK_" : "", launch.kernel,
                      launch.Threads(), arguments, kernel.Text(), launch.kernel);
 }
 
@@ -182,7 +195,7 @@ StatusOr<CudaSource> EmitCuda(std::span<const Function> functions, const Target&
     LaunchPlan plan;
     plan.workspaces = bodies.workspaces;
     for (LaunchBody& body : bodies.launches) {
-      TCC_ASSIGN_OR_RETURN(std::string text, KernelSource(fn, bodies.workspaces, body, target.sm));
+      TCC_ASSIGN_OR_RETURN(std::string text, KernelSource(fn, bodies.workspaces, body, target));
       source.text += text;
       plan.launches.push_back(std::move(body.launch));
     }

@@ -16,7 +16,8 @@
 // short, int, long long, their unsigned twins, float, double, or a struct of one unsigned short or
 // unsigned char member `bits`):
 //
-//   TCC_KERNEL(name, threads)(PARAMS) { ... }   at file scope; threads = the most per block
+//   TCC_KERNEL(name, threads)(PARAMS) { ... }   at file scope; threads = the most per block;
+//                                               TCC_ONE_BLOCK_KERNEL may take all registers
 //   TCC_END_KERNEL(name)                        at file scope, after the body; nothing for NVRTC
 //   PARAMS, in the order of Launch::arguments, separated by commas; each is 8 bytes as an argument:
 //     TCC_INPUT(T, name)     a buffer that this kernel only reads

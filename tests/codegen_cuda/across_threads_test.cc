@@ -74,7 +74,7 @@ vectorize s/r.2
 }
 
 std::string Replaced(std::string text, const std::string& what, const std::string& by) {
-  size_t found = text.find(what, text.find("\nTCC_KERNEL("));
+  size_t found = text.find(what, text.find("\nTCC_ONE_BLOCK_KERNEL("));
   REQUIRE(found != std::string::npos);
   return text.replace(found, what.size(), by);
 }

@@ -194,3 +194,16 @@ TEST_CASE("few rows compile for every GPU without spills and local memory",
     }
   }
 }
+
+TEST_CASE("a launch of one block a multiprocessor asks for its registers, a larger one does not",
+          "[codegen_cuda][few_rows]") {
+  auto asks = [](int64_t columns) {
+    Function fn = FewRowsProduct({.rows = 1, .columns = columns, .terms = 4096});
+    std::string text = SourceOf({LoweredSketches(fn, "sm_90a")[0]}, "sm_90a").text;
+    bool has_one = text.find("\nTCC_ONE_BLOCK_KERNEL(") != std::string::npos;
+    CHECK((text.find("\nTCC_KERNEL(") != std::string::npos) != has_one);
+    return has_one;
+  };
+  CHECK(asks(132 * 32));
+  CHECK_FALSE(asks(133 * 32));
+}

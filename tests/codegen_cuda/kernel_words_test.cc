@@ -54,7 +54,7 @@ TEST_CASE("no kernel holds asm: all PTX stands in the prelude", "[codegen_cuda]"
     INFO(target);
     const std::string text = KernelsFor(target);
     CHECK(text.find("asm") == std::string::npos);
-    CHECK(text.find("TCC_KERNEL(") != std::string::npos);
+    CHECK(text.find("KERNEL(") != std::string::npos);
     all += text;
   }
   for (const char* word : kWordsOfPtx) {
