@@ -130,13 +130,12 @@ enum class SessionSizes {
 
 // A handle to an ONNX model that runs at any shape. A run compiles for all sizes, and for the
 // values (of at most 4 KiB) of inputs that decide shapes, unless the same was compiled before.
-// Where the model needs numbers for its sizes, or the result refuses those of the inputs, the run
-// compiles for its sizes. The last 8 results stay in memory, and all of them in files of the folder
-// $TCC_CACHE_DIR/session, or tcc/session in that of $XDG_CACHE_HOME or ~/.cache. The least recently
-// used files go when they take more than $TCC_CACHE_BYTES (8 GiB).
+// Where the model needs numbers, or the result refuses the inputs, it compiles for their sizes. The
+// last 8 results stay in memory, and all of them in files of the folder $TCC_CACHE_DIR/session, or
+// tcc/session in that of $XDG_CACHE_HOME or ~/.cache. The least recently used files go when they
+// take more than $TCC_CACHE_BYTES (8 GiB).
 //
-// A new size may cost the time of a compilation: a program that serves requests compiles
-// beforehand. Runs may come from several threads; one compiles at a time.
+// A new size may cost a compilation. Runs may come from several threads; one compiles at a time.
 class TCC_EXPORT Session {
  public:
   // Imports the model. `options` hold for every run; their hooks are called from Run, and a stop

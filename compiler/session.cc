@@ -156,7 +156,7 @@ std::vector<bool> ReadInputs(const Graph& graph) {
 
 }  // namespace
 
-// What an artefact is made for: the values of one run's inputs that decide shapes, and its sizes or
+// The purpose of an artefact: the values of one run's inputs that decide shapes, and its sizes or
 // all of them.
 struct Session::Binding {
   SessionSizes made_for;
@@ -350,7 +350,7 @@ bool Session::Fits(const Module& module, const Binding& binding) const {
       metadata.model != signature_.model || metadata.inputs.size() != binding.arguments.size()) {
     return false;
   }
-  // One for all sizes may refuse those of the run.
+  // One for all sizes may refuse the run.
   return binding.made_for == SessionSizes::kAny || BindInputs(metadata, binding.arguments).ok();
 }
 

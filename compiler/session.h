@@ -32,7 +32,7 @@ struct SessionOptions {
 
 // One ONNX model at any shape. A run compiles an artefact for all sizes, and for the values of
 // inputs that decide shapes, unless there is one already: the last kMaxModules stay loaded, and the
-// cache keeps files. Where the model needs numbers for its sizes, or the artefact refuses those of
+// cache keeps files. Where the model needs numbers for its sizes, or the artefact refuses
 // the inputs, as it does where one is repeated to the extent of another, the run compiles one for
 // its sizes. It suits trials and tests; a program that serves requests would wait for the compiler
 // at new values and at such sizes.

@@ -95,7 +95,7 @@ class HeadSlicer {
     return std::ranges::is_sorted(others);
   }
 
-  // Returns the part's heads, as a Slice of those of all parts.
+  // Returns the part's heads, as a Slice of the heads of all parts.
   ValueId Slice(const HeadsOfPart& part, NodeWriter& writer) {
     std::vector<Expr> shape = part.rows;
     shape.insert(shape.end(), {Expr(part.all), Expr(part.extent)});

@@ -5,7 +5,7 @@
 
 namespace tcc {
 
-// The iterations that a later one's lines are spread over. In the text of a trace, kAll is no word.
+// The iterations that a later one's lines are spread over. The text of a trace leaves kAll out.
 enum class PrefetchPace : uint8_t { kAll, kPresent };
 
 // During one iteration of loop `over`, prefetches the cache lines that the iteration `distance`
