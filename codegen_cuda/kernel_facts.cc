@@ -5,8 +5,6 @@
 #include <algorithm>
 
 #include "support/device_profile.h"
-#include "support/integer_division.h"
-#include "support/target.h"
 
 namespace tcc {
 namespace {
@@ -114,22 +112,9 @@ double FfmaShare(const SassCounts& counts) {
 
 }  // namespace
 
-int64_t BlocksPerMultiprocessor(const BlockResources& block, int sm) {
-  const GpuProfile& gpu = GpuProfileOf(sm);
-  int64_t warps = CeilDivision(block.threads, Target::kWarp);
-  int64_t warp_registers = RoundUp(block.registers * Target::kWarp, kRegisterUnit);
-  int64_t shared = RoundUp(block.shared_bytes + gpu.reserved_bytes, kSharedUnit);
-  int64_t blocks = std::min(gpu.blocks, gpu.warps / std::max<int64_t>(warps, 1));
-  if (warp_registers > 0) {
-    blocks =
-        std::min(blocks, kCudaLimits.register_file / warp_registers / std::max<int64_t>(warps, 1));
-  }
-  if (shared > 0) blocks = std::min(blocks, gpu.shared_bytes / shared);
-  return blocks;
-}
-
 double WavesOf(int64_t blocks, const BlockResources& block, int sm) {
-  int64_t at_once = BlocksPerMultiprocessor(block, sm) * GpuProfileOf(sm).multiprocessors;
+  const GpuProfile& gpu = GpuProfileOf(sm);
+  int64_t at_once = BlocksPerMultiprocessor(block, gpu) * gpu.multiprocessors;
   return at_once == 0 ? 0 : static_cast<double>(blocks) / static_cast<double>(at_once);
 }
 

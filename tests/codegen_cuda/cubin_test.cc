@@ -188,17 +188,6 @@ TEST_CASE("a cubin that is cut off anywhere or damaged does no harm", "[codegen_
   CHECK(!ReadCubin(std::vector<uint8_t>(1000, 7), 86).ok());
 }
 
-// By hand from the CUDA programming guide's table of limits.
-TEST_CASE("what limits the blocks of a multiprocessor", "[codegen_cuda]") {
-  CHECK(BlocksPerMultiprocessor({.threads = 256, .registers = 64}, 86) == 4);
-  CHECK(BlocksPerMultiprocessor({.threads = 256, .registers = 32}, 86) == 6);
-  CHECK(BlocksPerMultiprocessor({.threads = 32, .registers = 16}, 86) == 16);
-  CHECK(BlocksPerMultiprocessor({.threads = 1024, .registers = 32}, 75) == 1);
-  CHECK(BlocksPerMultiprocessor({.threads = 1024, .registers = 32}, 80) == 2);
-  CHECK(BlocksPerMultiprocessor({.threads = 128, .registers = 32, .shared_bytes = 48 * 1024}, 86) ==
-        2);
-  CHECK(BlocksPerMultiprocessor({.threads = 128, .registers = 32, .shared_bytes = 99 * 1024}, 86) ==
-        1);
-  CHECK(BlocksPerMultiprocessor({.threads = 1024, .registers = 128}, 90) == 0);
+TEST_CASE("blocks that all fit at a time are one wave", "[codegen_cuda]") {
   CHECK(WavesOf(288, {.threads = 256, .registers = 64}, 86) == 1.0);
 }
