@@ -5,8 +5,8 @@
 Compiles models for GPUs, without one, and says what became of their kernels: how many there are,
 how long that took with an empty cache (and, with --warm, once more with a full one), what ptxas had
 to spill or warn of, and the share of the FLOPs in kernels that are real ones: multiply-adds are at
-least 75 % of the main loop's instructions, loads from memory are 16 bytes wide, and there is at
-least one wave of blocks. Ends with 1 if a model did not compile, a kernel spills or is warned of, or
+least 75 % of the main loop's instructions, loads from memory are 16 bytes wide, and there are blocks
+for a quarter of the places that the device has for them. Ends with 1 if a model did not compile, a kernel spills or is warned of, or
 a model has a smaller share than --real-share or takes longer than --seconds. With --cache all models
 share a cache of compiled kernels, so that what they have in common is compiled once.
 
@@ -40,7 +40,7 @@ def shapes_of(tcc, model):
 
 def is_real(kernel):
     return ((kernel["ffma_share"] or 0) >= 0.75 and (kernel["load_bytes_widest"] or 0) >= 16
-            and (kernel["waves"] or 0) >= 1)
+            and (kernel["waves"] or 0) >= 0.25)
 
 
 def share(kernels, wanted):

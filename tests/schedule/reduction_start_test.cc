@@ -40,5 +40,6 @@ TEST_CASE("a step of a convolution of few channels takes a row of its window",
   stem.channels = 1;
   CHECK(TermsOfStep(stem) == 7 * 7);
   stem.channels = 64;
-  CHECK(TermsOfStep(stem) == kReductionStep);
+  CHECK(TermsOfStep(stem) >= kReductionStep);
+  CHECK(TermsOfStep(stem) <= kLongestStep);
 }

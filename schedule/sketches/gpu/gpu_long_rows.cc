@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "schedule/sketches/gpu/gpu_parts.h"
 #include "schedule/sketches/gpu/gpu_thresholds.h"
-#include "schedule/sketches/gpu/thread_tile.h"
 #include "schedule/sketches/parts/block_pattern.h"
 #include "schedule/sketches/parts/default_tiles.h"
 #include "schedule/sketches/parts/row_reduction.h"

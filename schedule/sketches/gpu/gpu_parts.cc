@@ -6,9 +6,13 @@
 #include "schedule/steps/decompose_reduction.h"
 #include "schedule/steps/loop_kind.h"
 #include "schedule/steps/split.h"
-#include "support/target.h"
 
 namespace tcc {
+
+int64_t BusyBlocks(const Target& target) {
+  return kBusyBlocks * target.multiprocessors;
+}
+
 LoopRef SpreadOverThreads(SketchState& state, const std::vector<LoopRef>& loops) {
   LoopRef fused = FuseAll(state, loops), threads = LevelKey(fused, 1);
   Domain warps{DomainKind::kMultiples, {Target::kWarp}};

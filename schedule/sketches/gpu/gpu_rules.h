@@ -62,8 +62,8 @@ std::optional<SketchState> ScheduleFewRows(const SketchState& state, const Block
 std::optional<SketchState> TileForTensorCores(const SketchState& state, const Block& block,
                                               const Target& target);
 
-// Does the same in two launches (TilePartsForThreads): the steps of the reduction are dealt to the
-// parts round-robin. It also returns nullopt if tiles of the results alone keep every
+// Does the same in two launches (as TileForThreads may): the steps of the reduction are dealt to
+// the parts round-robin. It also returns nullopt if tiles of the results alone keep every
 // multiprocessor busy, or if parts of the reduction would be short.
 std::optional<SketchState> TilePartsForTensorCores(const SketchState& state, const Block& block,
                                                    const Target& target);
@@ -76,19 +76,19 @@ std::optional<SketchState> TilePartsForTensorCores(const SketchState& state, con
 //     r.0... pipelined { stage operands  r.1... s.3... r.2... s.4... }
 //     the consumer, or the write-back, of the results }
 //
-// `block` WritesPlainly and has axes of both kinds, all of known extents.
-SketchState TileForThreads(const SketchState& state, const Block& block, const Target& target);
-
-// Does the same in two launches, so that few results keep many thread blocks busy (split-K): a free
-// number of parts of the longest reduce axis are tiled as one more spatial axis of blocks, then a
-// thread per result adds them up.
+// A second way takes two launches, so that few results keep many thread blocks busy (split-K): a
+// free number of parts of the longest reduce axis are tiled as one more spatial axis of blocks,
+// then a thread per result adds them up.
 //
 //   blockIdx.y(p) blockIdx.x(s.0...) ... { ... part[p, ..] = registers }
 //   blockIdx, threadIdx(s...) { p: result += part[p, ..] }
-SketchState TilePartsForThreads(const SketchState& state, const Block& block, const Target& target);
-
-// Returns whether tiles of the results alone leave multiprocessors idle and the reduction is long.
-bool IsWorthSplitting(const Block& block, const Target& target);
+//
+// Returns the way that ChooseThreadTile expects to be faster first; the second one is left out if
+// the reduction has no parts, or if they are expected to take kMaxPartsPercent of the time.
+//
+// `block` WritesPlainly and has axes of both kinds, all of known extents.
+std::vector<SketchState> TileForThreads(const SketchState& state, const Block& block,
+                                        const Target& target);
 
 // Row reductions (row_reduction.h) on a GPU: softmax, normalizations, reductions of trailing axes,
 // with the maps before, between and after them, as one launch. A thread block has a few rows, and

@@ -76,8 +76,9 @@ std::vector<SketchState> TileRule(const SketchState& state, const Block& block,
     forks.push_back(*std::move(parts));
   }
   if (auto mma = TileForTensorCores(state, block, target)) forks.push_back(*std::move(mma));
-  if (IsWorthSplitting(block, target)) forks.push_back(TilePartsForThreads(state, block, target));
-  forks.push_back(TileForThreads(state, block, target));
+  for (SketchState& tiled : TileForThreads(state, block, target)) {
+    forks.push_back(std::move(tiled));
+  }
   return forks;
 }
 

@@ -13,19 +13,52 @@ namespace tcc {
   X(kBlockThreads,         128,       "threads, of maps and rows",           "guess")              \
   X(kTileThreads,          256,       "threads, of tiles",                                         \
                                       "peer: CUTLASS's and cuBLAS's 128 x 128 x 8 (gpu_perf 2)")   \
-  X(kTileInner,            4,         "results along rows, per thread",                            \
-                                      "measured: 77 % multiply-adds with 4 x 4, 36 % with 1 x 4")  \
-  X(kResultsOfTile,        64 * 64,   "results of a thread block",                                 \
-                                      "derived: kTileThreads with 4 x 4 each")                     \
+  X(kTileInner,            16,        "results along rows, per thread",                            \
+                                      "peer: cuBLAS's 16 x 8")                                     \
+  X(kRowsOfWideTile,       8,         "rows of a thread, from which it may have 8 columns",        \
+                                      "measured: 4 x 8 takes 1.2 times as long as 8 x 4")          \
+  X(kStarvingShare,        4,         "multiprocessors per block, of a tile as a last resort",     \
+                                      "guess")                                                     \
+  X(kWorthDealing,         250'000,   "multiply-adds that fewer blocks may not have",              \
+                                      "derived: 2 us of a multiprocessor at half its rate")        \
   X(kAsyncCopies,          80,        "first architecture with cp.async",                          \
                                       "instruction: PTX ISA, cp.async")                            \
   /* How is the reduction of a tile cut? */                                                        \
-  X(kReductionStep,        8,         "terms between two barriers",                                \
+  X(kReductionStep,        8,         "terms between two barriers, at least",                      \
                                       "peer: CUTLASS's and cuBLAS's 128 x 128 x 8 (gpu_perf 2)")   \
-  X(kUnrolledTerms,        4,         "terms of a step, unrolled",           "guess")              \
-  X(kMinSplitTerms,        256,       "terms of a reduction in parts",       "guess")              \
-  X(kMinPartTerms,         32,        "terms of a part",                     "guess")              \
+  X(kLongestStep,          32,        "terms between two barriers, at most",                       \
+                                      "measured: more gain nothing, in products")                  \
+  X(kTileUnrolled,         8,         "terms of a step, unrolled",                                 \
+                                      "derived: 16 x 8 in two versions fill the cache of code")    \
+  X(kTileStages,           3,         "steps, computed or in flight",                              \
+                                      "measured: 2 to 4 differ by 4 % on an H200")                 \
+  X(kMaxTurns,             64,        "times the unrolled terms, in a step", "guess")              \
+  X(kMinPartTerms,         64,        "terms of a part",                                           \
+                                      "derived: eight steps of kReductionStep")                    \
   X(kMaxSplitParts,        64,        "parts",                               "guess")              \
+  X(kMaxPartsPercent,      125,       "of the time without parts, for a search to try them",       \
+                                      "guess: the formula errs by more, between unlike tiles")     \
+  /* How long does a tile take (tile_time.h)? */                                                   \
+  X(kTileLoadSlots,        2,         "issue slots of a load from shared memory",                  \
+                                      "measured: fit to points of an H200")                        \
+  X(kTileCopySlots,        20,        "issue slots of a copy to shared memory",                    \
+                                      "measured: fit to points of an H200")                        \
+  X(kTileStepSlots,        20,        "issue slots of a step: barrier, wait, loop",                \
+                                      "measured: fit to points of an H200")                        \
+  X(kVectorLoadCycles,     2,         "cycles of shared memory that a load of 16 bytes takes",     \
+                                      "measured: fit to points of an H200")                        \
+  X(kTileFmaCycles,        2,         "cycles of a multiply-add, in a warp alone",                 \
+                                      "measured: fit to points of an H200")                        \
+  X(kTileOtherCycles,      6,         "cycles of any other slot, in a warp alone",                 \
+                                      "measured: fit to points of an H200")                        \
+  X(kTileStartCycles,      3000,      "cycles of a block before and after its steps",              \
+                                      "measured: fit to points of an H200")                        \
+  X(kColumnTailPercent,    110,       "of the time without a tail of columns",                     \
+                                      "measured: 1.0 to 1.2 on an H200; rows' tails cost nothing") \
+  X(kTileRegisters,        24,        "registers of a thread beside results and operands",         \
+                                      "measured: 59 of 4 x 4, 126 of 8 x 8")                       \
+  X(kPartsPercentOfL2,     57,        "of L2's rate, at which parts are written and read",         \
+                                      "measured: fit to points of an H200")                        \
   /* The same on tensor cores? */                                                                  \
   X(kMinMmaExtent,         8,         "rows, and columns",                                         \
                                       "instruction: mma m16n8; fewer columns are padding")         \

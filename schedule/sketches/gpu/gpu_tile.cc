@@ -30,9 +30,6 @@
 namespace tcc {
 namespace {
 
-// The most turns of an axis that a search gives a step.
-constexpr int64_t kMaxTurns = 64;
-
 // A loop to be tiled, with its extent, or the largest extent if that is free.
 struct TiledLoop {
   LoopRef loop;
@@ -45,12 +42,6 @@ std::vector<TiledLoop> LoopsOf(const Block& block, IterKind kind, const std::str
     loops.push_back({BaseKey(name, block.iters[i]), ExtentOf(block, i)});
   }
   return loops;
-}
-
-int64_t Product(const std::vector<TiledLoop>& loops) {
-  int64_t product = 1;
-  for (const TiledLoop& loop : loops) product *= loop.extent;
-  return product;
 }
 
 // The reduction, or one part of it, that is tiled; `reader` takes the results from registers.
@@ -74,8 +65,9 @@ std::vector<std::string> OperandsOf(const Block& block) {
 
 class ThreadTiled {
  public:
-  ThreadTiled(const SketchState& state, Tiling tiling, const Target& target)
-      : state_(state), t_(std::move(tiling)), target_(target) {}
+  ThreadTiled(const SketchState& state, Tiling tiling, const ThreadTile& start,
+              const Target& target)
+      : state_(state), t_(std::move(tiling)), start_(start), target_(target) {}
 
   SketchState Build() && {
     SplitAxes();
@@ -105,42 +97,14 @@ class ThreadTiled {
  private:
   // Splits the axes; the two largest, from the right, get virtual threads.
   void SplitAxes() {
-    std::vector<int64_t> extents;
-    for (const TiledLoop& axis : t_.spatial) extents.push_back(axis.extent);
-    std::vector<ThreadLevels> start = ChooseThreadTile(extents, !t_.part.empty(), target_);
     int wide = 0;
-    for (size_t s = extents.size(); s-- > 0;) {
-      bool is_wide = extents[s] >= 4 && wide < 2;
+    for (size_t s = t_.spatial.size(); s-- > 0;) {
+      bool is_wide = t_.spatial[s].extent >= 4 && wide < 2;
       if (is_wide) ++wide;
-      SplitSpatial(t_.spatial[s], start[s], is_wide);
+      SplitSpatial(t_.spatial[s], start_.spatial[s], is_wide);
     }
     for (auto& level : s_) std::ranges::reverse(level);
-    std::vector<StepTerms> terms = ChooseStep();
-    for (size_t r = 0; r < terms.size(); ++r) SplitReduce(t_.reduce[r], terms[r]);
-  }
-
-  // How much of a reduce axis a step takes where the search starts: `turns` of `inner` terms.
-  struct StepTerms {
-    int64_t turns = 1, inner = 1;
-  };
-
-  // Takes kReductionStep terms of the last axis. Where it has fewer, whole axes outside it join in
-  // until there are as many: a convolution of few channels takes a row of its window.
-  std::vector<StepTerms> ChooseStep() const {
-    std::vector<StepTerms> step(t_.reduce.size());
-    int64_t terms = 1;
-    for (size_t r = step.size(); r-- > 0 && terms < kReductionStep;) {
-      const int64_t extent = t_.reduce[r].extent;
-      const bool first = terms == 1;
-      if (first) {
-        step[r].inner = extent < kReductionStep ? std::max<int64_t>(extent, 1) : kUnrolledTerms;
-      }
-      const int64_t most = first ? kReductionStep / kUnrolledTerms : kMaxTurns;
-      step[r].turns = std::clamp<int64_t>(extent / step[r].inner, 1, most);
-      terms *= step[r].inner * step[r].turns;
-      if (step[r].inner * step[r].turns < extent) break;
-    }
-    return step;
+    for (size_t r = 0; r < t_.reduce.size(); ++r) SplitReduce(t_.reduce[r], start_.reduce[r]);
   }
 
   void SplitSpatial(const TiledLoop& axis, const ThreadLevels& start, bool is_wide) {
@@ -156,11 +120,11 @@ class ThreadTiled {
     SplitLevels(loop, sizes, axis.loop == t_.spatial.front().loop && s_[2].empty() ? 2 : 0, s_);
   }
 
-  void SplitReduce(const TiledLoop& axis, const StepTerms& start) {
+  void SplitReduce(const TiledLoop& axis, const StepLevels& start) {
     const auto& [loop, extent] = axis;
     std::array<Expr, 3> sizes = {
         Expr(), state_.Size(LevelKey(loop, 1), std::min(extent, kMaxTurns), {}, start.turns),
-        state_.Size(LevelKey(loop, 2), std::min<int64_t>(extent, 8), {}, start.inner)};
+        state_.Size(LevelKey(loop, 2), std::min<int64_t>(extent, 16), {}, start.inner)};
     SplitLevels(loop, sizes, 0, r_);
   }
 
@@ -294,6 +258,7 @@ class ThreadTiled {
 
   SketchState state_;
   Tiling t_;
+  const ThreadTile& start_;
   const Target& target_;
   std::array<std::vector<LoopRef>, 5> s_;  // loops of the spatial axes by level
   std::array<std::vector<LoopRef>, 3> r_;  // and of the reduce axes
@@ -301,35 +266,33 @@ class ThreadTiled {
   bool staged_ = false;
 };
 
-size_t LongestReduceAxis(const Block& block) {
-  std::vector<size_t> reduce = ItersOf(block, IterKind::kReduce);
-  return *std::ranges::max_element(
-      reduce, [&](size_t a, size_t b) { return ExtentOf(block, a) < ExtentOf(block, b); });
+// Returns what the tile of a block depends on.
+TiledProduct ProductOf(const Function& fn, const Block& block) {
+  TiledProduct product;
+  const std::vector<size_t> spatial = ItersOf(block, IterKind::kSpatial);
+  for (size_t s : spatial) product.spatial.push_back(ExtentOf(block, s));
+  for (size_t r : ItersOf(block, IterKind::kReduce)) product.reduce.push_back(ExtentOf(block, r));
+  for (const std::string& name : OperandsOf(block)) {
+    const Buffer buffer = BufferNamed(fn, name).value();
+    TiledOperand operand{.has = std::vector<bool>(spatial.size()),
+                         .last = std::nullopt,
+                         .cell_bytes = WholeBytes(buffer.dtype()),
+                         .lanes = CopyLanes(AsConstant(buffer.shape.back()).value_or(1))};
+    for (const Access& read : ReadsOf(block)) {
+      if (read.buffer->name != name) continue;
+      for (size_t s = 0; s < spatial.size(); ++s) {
+        const Var& var = block.iters[spatial[s]].var;
+        if (Uses(read, var)) operand.has[s] = true;
+        if (StrideAlong(fn, read, var) == 1) operand.last = s;
+      }
+    }
+    product.operands.push_back(std::move(operand));
+  }
+  return product;
 }
 
-// Returns the number of parts closest to `wanted`, larger ones first, whose parts are whole steps,
-// so that copies are aligned. Parts of equal length are preferred, since none has a guard.
-int64_t PartsOfWholeSteps(int64_t extent, int64_t wanted, int64_t most) {
-  wanted = std::min(wanted, most);
-  auto nearest = [&](auto fits) -> int64_t {
-    for (int64_t parts = wanted; parts <= std::min(2 * wanted, most); ++parts) {
-      if (fits(parts)) return parts;
-    }
-    for (int64_t parts = wanted; parts > 1; --parts) {
-      if (fits(parts)) return parts;
-    }
-    return 0;
-  };
-  auto is_whole = [&](int64_t parts) { return CeilDivision(extent, parts) % kReductionStep == 0; };
-  auto is_even = [&](int64_t parts) { return extent % parts == 0 && is_whole(parts); };
-  int64_t even = nearest(is_even), whole = nearest(is_whole);
-  if (2 * even >= wanted) return even;
-  return whole > 0 ? whole : wanted;
-}
-
-}  // namespace
-
-SketchState TileForThreads(const SketchState& state, const Block& block, const Target& target) {
+SketchState Tiled(const SketchState& state, const Block& block, const ThreadTile& start,
+                  const Target& target) {
   SketchState next = state;
   Tiling tiling{.block = block.name,
                 .spatial = LoopsOf(block, IterKind::kSpatial, block.name),
@@ -337,31 +300,22 @@ SketchState TileForThreads(const SketchState& state, const Block& block, const T
                 .part = "",
                 .operands = OperandsOf(block),
                 .reader = KeepResultLocal(next, block)};
-  return ThreadTiled(next, std::move(tiling), target).Build();
+  return ThreadTiled(next, std::move(tiling), start, target).Build();
 }
 
-bool IsWorthSplitting(const Block& block, const Target& target) {
-  int64_t results = Product(LoopsOf(block, IterKind::kSpatial, block.name));
-  int64_t steps = Product(LoopsOf(block, IterKind::kReduce, block.name));
-  return results < BusyBlocks(target) * kResultsOfTile && steps >= kMinSplitTerms &&
-         ExtentOf(block, LongestReduceAxis(block)) >= 2 * kReductionStep;
-}
-
-SketchState TilePartsForThreads(const SketchState& state, const Block& block,
-                                const Target& target) {
+SketchState TiledInParts(const SketchState& state, const Block& block, const ThreadTile& start,
+                         const Target& target) {
   SketchState next = state;
   next.AddRuleName("split_k");
   ResultReader reader = KeepResultLocal(next, block);
-  size_t axis = LongestReduceAxis(block);
+  const std::vector<size_t> reduce = ItersOf(block, IterKind::kReduce);
+  std::vector<int64_t> extents;
+  for (size_t r : reduce) extents.push_back(ExtentOf(block, r));
+  const size_t axis = reduce[LongestAxis(extents)];
   LoopRef loop = BaseKey(block.name, block.iters[axis]);
-  int64_t extent = ExtentOf(block, axis);
-  int64_t tiles =
-      CeilDivision(Product(LoopsOf(block, IterKind::kSpatial, block.name)), kResultsOfTile);
-  int64_t steps = Product(LoopsOf(block, IterKind::kReduce, block.name));
-  int64_t least = std::max(kReductionStep, kMinPartTerms * extent / steps);
-  int64_t most = std::clamp<int64_t>(extent / least, 2, kMaxSplitParts);
-  int64_t start = PartsOfWholeSteps(extent, CeilDivision(BusyBlocks(target), tiles), most);
-  Expr parts = next.Size(LevelKey(loop, 0), most, {}, start);
+  const int64_t extent = ExtentOf(block, axis);
+  const int64_t most = std::clamp<int64_t>(extent / kReductionStep, 2, kMaxSplitParts);
+  Expr parts = next.Size(LevelKey(loop, 0), most, {}, start.parts);
   next.Do(Split{loop, {CeilDivide(Expr(extent), parts)}});
   std::string name = block.name + ".part";
   next.Do(RFactor{block.name, LevelKey(loop, 0), 0, Scope::kGlobal, name});
@@ -381,9 +335,22 @@ SketchState TilePartsForThreads(const SketchState& state, const Block& block,
     tiling.reader.loops.push_back(tiling.reader.block + "/ax" + std::to_string(d));
   }
   for (const char* made : {"", ".init", ".out"}) next.MarkDone(name + made);
-  next = ThreadTiled(next, std::move(tiling), target).Build();
+  next = ThreadTiled(next, std::move(tiling), start, target).Build();
   CombineParts(next, block, LevelKey(loop, 0), reader);
   return next;
+}
+
+}  // namespace
+
+std::vector<SketchState> TileForThreads(const SketchState& state, const Block& block,
+                                        const Target& target) {
+  const TiledProduct product = ProductOf(state.fn(), block);
+  const auto& [whole, in_parts] = ChooseThreadTile(product, target);
+  std::vector<SketchState> ways = {Tiled(state, block, whole, target)};
+  if (!in_parts || 100 * in_parts->seconds > kMaxPartsPercent * whole.seconds) return ways;
+  ways.push_back(TiledInParts(state, block, *in_parts, target));
+  if (in_parts->seconds < whole.seconds) std::swap(ways[0], ways[1]);
+  return ways;
 }
 
 }  // namespace tcc
