@@ -157,6 +157,53 @@ Function ApplyCacheWrite(const Function& fn, const CacheWrite& step) {
   return result;
 }
 
+namespace {
+
+// Returns the key of the loop that a buffer is placed in, which encloses its blocks at `path`.
+LoopRef LoopOfAllocation(const Path& path, const Var& buffer) {
+  LoopRef loop;
+  for (const Stmt& stmt : path) {
+    const auto* allocate = stmt.as<Allocate>();
+    if (allocate && allocate->buffer.var == buffer) break;
+    if (const auto* enclosing = stmt.as<For>()) loop = enclosing->key;
+  }
+  return loop;
+}
+
+// Returns the window of a placed buffer that all threads of a block share: the cells that they
+// access together.
+StatusOr<Window> SharedWindow(const Function& fn, const Var& buffer) {
+  std::optional<Box> cells;
+  auto accesses = [&](const Block& block) { return Reads(block, buffer) || Writes(block, buffer); };
+  for (const Path& path : PathsOf(fn, accesses)) {
+    const Block& block = *path.back().as<Block>();
+    std::vector<Ref<For>> moving =
+        MovingLoops(path, LoopOfAllocation(path, buffer), Scope::kShared);
+    std::vector<Access> all = ReadsOf(block);
+    for (const Access& write : WritesOf(block)) all.push_back(write);
+    for (const Access& access : all) {
+      if (!(access.buffer == buffer)) continue;
+      TCC_ASSIGN_OR_RETURN(Box box, RegionOf(block, access, moving));
+      if (cells) {
+        TCC_ASSIGN_OR_RETURN(box, Hull(*cells, box));
+      }
+      cells = std::move(box);
+    }
+  }
+  return Window{cells->origin, cells->size};
+}
+
+StatusOr<Buffer> InScope(const Function& fn, const SetScope& step) {
+  TCC_ASSIGN_OR_RETURN(Buffer buffer, BufferNamed(fn, step.buffer));
+  buffer.scope = step.scope;
+  if (step.scope != Scope::kShared || buffer.window.size.empty()) return buffer;
+  TCC_RETURN_IF_ERROR(ExpectMovable("set_scope", buffer));
+  TCC_ASSIGN_OR_RETURN(buffer.window, SharedWindow(fn, buffer.var));
+  return buffer;
+}
+
+}  // namespace
+
 StatusOr<Constraints> CheckSetScope(const Function& fn, const SetScope& step) {
   TCC_ASSIGN_OR_RETURN(Buffer buffer, BufferNamed(fn, step.buffer));
   TCC_RETURN_IF_ERROR(ExpectUnversioned("set_scope", buffer));
@@ -166,21 +213,13 @@ StatusOr<Constraints> CheckSetScope(const Function& fn, const SetScope& step) {
     return InvalidInput("set_scope: buffer '{}' is a parameter; its memory is the caller's",
                         step.buffer);
   }
-  if (step.scope == Scope::kShared && !buffer.window.size.empty()) {
-    return InvalidInput(
-        "set_scope: buffer '{}' is placed already; shared "
-        "windows depend on the "
-        "threads, so set the scope before placing it",
-        step.buffer);
-  }
+  TCC_RETURN_IF_ERROR(InScope(fn, step).status());
   return Constraints{};
 }
 
 Function ApplySetScope(const Function& fn, const SetScope& step) {
-  return WithBuffer(fn, BufferNamed(fn, step.buffer).value().var, [&](Buffer buffer) {
-    buffer.scope = step.scope;
-    return buffer;
-  });
+  Buffer changed = InScope(fn, step).value();
+  return WithBuffer(fn, changed.var, [&](const Buffer&) { return changed; });
 }
 
 }  // namespace tcc

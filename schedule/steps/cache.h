@@ -33,7 +33,8 @@ struct CacheWrite {
   auto Fields() { return std::tie(block, buffer, scope, name); }
 };
 
-// Sets the scope of a buffer of the function.
+// Sets the scope of a buffer of the function. A placed buffer that becomes shared gets the window
+// of all threads of the block together.
 struct SetScope {
   std::string buffer;
   Scope scope = Scope::kGlobal;
@@ -49,7 +50,8 @@ StatusOr<Constraints> CheckCacheRead(const Function& fn, const CacheRead& step);
 Function ApplyCacheRead(const Function& fn, const CacheRead& step);
 StatusOr<Constraints> CheckCacheWrite(const Function& fn, const CacheWrite& step);
 Function ApplyCacheWrite(const Function& fn, const CacheWrite& step);
-// Refused: a parameter; a shared scope for a buffer whose window moves with a threadIdx loop.
+// Refused: a parameter; a shared scope for a placed buffer that has a layout or whose cells are not
+// affine in the loops over threads.
 StatusOr<Constraints> CheckSetScope(const Function& fn, const SetScope& step);
 Function ApplySetScope(const Function& fn, const SetScope& step);
 

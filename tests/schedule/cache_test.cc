@@ -2,6 +2,9 @@
 
 #include <catch2/catch.hpp>
 
+#include "ir/simplify/simplify.h"
+#include "ir/text/printer.h"
+#include "schedule/space/trace.h"
 #include "tests/programs/spike_programs.h"
 #include "tests/schedule/step_check.h"
 
@@ -190,15 +193,26 @@ compute_inline c0
 cache_read A [p] local c0)") == "the name 'c0' for a copy is empty or in use");
 }
 
-TEST_CASE("set_scope refuses parameters and shared windows that were fixed without threads",
-          "[schedule][cache]") {
+TEST_CASE("set_scope refuses parameters and buffers that are not there", "[schedule][cache]") {
   Function mm = MatmulFunction(4, 5, 6);
   CHECK(RefusalOf(mm, "set_scope A local") ==
         "set_scope: buffer 'A' is a parameter; its memory is the caller's");
   CHECK(RefusalOf(mm, "set_scope Q local") == "no buffer 'Q' in function 'mm'; it has A, B, C");
-  CHECK(RefusalOf(TwoReadersFunction(4), "compute_at sum out/i\nset_scope T shared") ==
-        "set_scope: buffer 'T' is placed already; shared windows depend on the threads, so set the "
-        "scope before placing it");
+}
+
+TEST_CASE("a placed buffer that becomes shared holds the cells of all threads",
+          "[schedule][cache]") {
+  const std::string threads =
+      "split out/i [4]\nbind out/i.0 blockIdx.x\nbind out/i.1 threadIdx.x\n";
+  const std::string placed = threads + "compute_at sum out/i.1\nset_scope T shared\n";
+  const Function fn = TwoReadersFunction(7);
+  const Function shared = Simplify(Instantiate(fn, ParseTrace(placed).value()).value().fn);
+  for (const Buffer& buffer : DeclaredBuffers(shared)) {
+    if (buffer.var->name != "T") continue;
+    CHECK(buffer.scope == Scope::kShared);
+    CHECK(Print(buffer.window.size[0]) == "4");
+  }
+  CheckStepResult(fn, placed);
 }
 
 TEST_CASE("cache_write takes the initialisation of a reduction along", "[schedule][cache]") {
