@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <unordered_map>
 
 #include "ir/analysis/cross_thread.h"
 #include "ir/expr/substitute.h"
@@ -310,6 +311,7 @@ class ThreadReducer final : public Mutator {
 
   // A launch begins where the interpreter begins one: below sequences and global buffers.
   Stmt Rewrite(const Allocate& allocate) override {
+    lifetimes_.emplace(allocate.buffer.var, loops_.size());
     if (allocate.buffer.scope == Scope::kGlobal) return RewriteChildren(allocate);
     return InLaunch(allocate, [&] { return RewriteChildren(allocate); });
   }
@@ -359,17 +361,27 @@ class ThreadReducer final : public Mutator {
     return false;
   }
 
-  // Returns whether no loop round the nest takes part in the reduction or is a virtual thread.
+  // Returns whether no loop round the nest takes part in the reduction or is a virtual thread. A
+  // loop takes no part if each iteration has results of its own.
   bool IsOutermost(const Block& block) const {
-    return std::ranges::none_of(loops_, [&](const For* loop) {
-      return loop->for_kind == ForKind::kVthread || MeetsIn(*loop, block);
-    });
+    size_t outside = SIZE_MAX;  // the loops round the results
+    for (const Access& output : block.body.as<Reduce>()->outputs) {
+      auto found = lifetimes_.find(output.buffer);
+      outside = std::min(outside, found == lifetimes_.end() ? 0 : found->second);
+    }
+    for (size_t i = 0; i < loops_.size(); ++i) {
+      if (loops_[i]->for_kind == ForKind::kVthread) return false;
+      if (i >= outside && MeetsIn(*loops_[i], block)) return false;
+    }
+    return true;
   }
 
   std::set<std::string> names_;  // the names of blocks and those in the keys of loops
   bool in_launch_ = false;
   std::optional<std::array<int64_t, 3>> threads_;  // the threads of the launch
   std::vector<const For*> loops_;
+  std::unordered_map<Var, size_t, VarHash>
+      lifetimes_;  // the number of loops round each allocated buffer
 };
 
 }  // namespace

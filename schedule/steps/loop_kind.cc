@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/analysis/accesses.h"
 #include "ir/analysis/cross_thread.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/interval.h"
@@ -13,12 +14,20 @@ namespace tcc {
 namespace {
 
 // Returns whether `block` is reduced across threads (ir/analysis/cross_thread.h) by loops in the
-// form that lowering accepts: no loop around them takes part, and there are no virtual threads.
+// form that lowering accepts: no loop around them takes part, and there are no virtual threads. A
+// loop that each iteration's results live in takes no part.
 bool IsAcrossThreads(const Function& fn, const std::string& block) {
   Path path = FindBlock(fn, block).value();
   Ref<Block> leaf = BlockAt(path);
   for (const Ref<For>& loop : LoopsOn(path)) {
     if (loop->for_kind == ForKind::kVthread) return false;
+  }
+  auto first = std::ranges::find_if(path, [&](const Stmt& stmt) {
+    const auto* allocate = stmt.as<Allocate>();
+    return allocate && Writes(leaf->body, allocate->buffer.var);
+  });
+  if (first != path.end()) path.erase(path.begin(), first);
+  for (const Ref<For>& loop : LoopsOn(path)) {
     if (MeetsIn(*loop, *leaf)) return MatchCrossThread(*loop).has_value();
   }
   return false;

@@ -171,6 +171,21 @@ bind b/j.1 threadIdx.x
   }
 }
 
+TEST_CASE("each tile of a row is reduced across threads, in a cell of its own",
+          "[lower][passes][across_threads]") {
+  Function fn = RowSoftmax({3, 100, 1, 32, 1});
+  Function lowered = CheckThreaded(fn, ScheduledBy(fn, R"(
+split s/r [40]
+rfactor_tile s s/r.0 direct local p
+split p.0/r.1 [32]
+bind p.0/r.1.1 threadIdx.x
+split p.1/r.1 [32]
+bind p.1/r.1.1 threadIdx.x
+bind s/i blockIdx.x
+)"));
+  CHECK(BarriersOf(lowered, Scope::kWarp) == 2);
+}
+
 TEST_CASE("a reduction goes on from what its cell holds", "[lower][passes][across_threads]") {
   Shape shape{3, 100, 1, 64, 1};
   Function fn = RowSum(shape);
