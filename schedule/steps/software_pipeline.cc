@@ -17,6 +17,7 @@ struct PipelineBody {
   std::vector<Buffer> staged;   // those that the copies write and the uses read
   std::vector<Stmt> copies;
   std::vector<Stmt> uses;
+  bool copies_first = true;
 };
 
 void Collect(const Stmt& stmt, std::vector<Buffer>& buffers, std::vector<Stmt>& stmts) {
@@ -42,13 +43,12 @@ bool WritesAny(const Stmt& stmt, const std::vector<Buffer>& buffers) {
                              [&](const Buffer& buffer) { return Writes(stmt, buffer.var); });
 }
 
-// The staged buffers are those that the leading statements write and the others read. Whatever
-// writes only what such a statement reads is a part of the copy.
-StatusOr<PipelineBody> BodyOf(const For& loop) {
-  PipelineBody body;
-  std::vector<Stmt> stmts;
-  Collect(loop.body, body.buffers, stmts);
-  for (const Buffer& buffer : body.buffers) {
+// Returns the shared and global buffers of the body that are written, later read, and do not depend
+// on another one of them.
+std::vector<Buffer> StagedBuffers(const std::vector<Buffer>& buffers,
+                                  const std::vector<Stmt>& stmts) {
+  std::vector<Buffer> staged;
+  for (const Buffer& buffer : buffers) {
     bool kept = buffer.scope == Scope::kShared || buffer.scope == Scope::kGlobal;
     size_t last_write = 0;
     size_t last_read = 0;
@@ -56,24 +56,65 @@ StatusOr<PipelineBody> BodyOf(const For& loop) {
       if (Writes(stmts[i], buffer.var)) last_write = i + 1;
       if (Reads(stmts[i], buffer.var)) last_read = i + 1;
     }
-    if (kept && last_write > 0 && last_read > last_write) body.staged.push_back(buffer);
+    if (kept && last_write > 0 && last_read > last_write) staged.push_back(buffer);
   }
+  // The buffers that depend on what is staged already.
+  std::vector<Var> computed;
+  std::vector<Var> copied;
+  for (const Stmt& stmt : stmts) {
+    auto reads = [&](const Var& buffer) { return Reads(stmt, buffer); };
+    bool depends = std::ranges::any_of(computed, reads) || std::ranges::any_of(copied, reads);
+    for (const Buffer& buffer : buffers) {
+      if (Writes(stmt, buffer.var)) (depends ? computed : copied).push_back(buffer.var);
+    }
+    std::erase_if(copied, [&](const Var& buffer) {
+      return std::ranges::none_of(staged, [&](const Buffer& b) { return b.var == buffer; });
+    });
+  }
+  std::erase_if(staged, [&](const Buffer& buffer) {
+    return std::ranges::find(computed, buffer.var) != computed.end();
+  });
+  return staged;
+}
+
+// Splits the body into copies, which write the staged buffers or what only a later copy reads, and
+// uses. CheckCopies decides whether all copies may come first.
+StatusOr<PipelineBody> BodyOf(const For& loop) {
+  PipelineBody body;
+  std::vector<Stmt> stmts;
+  Collect(loop.body, body.buffers, stmts);
+  body.staged = StagedBuffers(body.buffers, stmts);
   if (body.staged.empty()) {
     return InvalidInput(
         "pipeline: in loop '{}' lives no shared or global buffer that is written first and then "
         "read; cache an operand and compute it at the loop",
         loop.key);
   }
-  size_t copies = 0;
-  for (size_t i = 0; i < stmts.size(); ++i) {
-    for (const Buffer& buffer : body.staged) {
-      if (Writes(stmts[i], buffer.var)) copies = i + 1;
+  std::vector<Buffer> wanted = body.staged;  // by copies
+  for (size_t i = stmts.size(); i-- > 0;) {
+    bool copies = WritesAny(stmts[i], wanted);
+    if (copies) {
+      for (const Buffer& buffer : body.buffers) {
+        if (Reads(stmts[i], buffer.var)) wanted.push_back(buffer);
+      }
     }
+    (copies ? body.copies : body.uses).push_back(stmts[i]);
+    body.copies_first = body.copies_first && (copies || body.copies.empty());
   }
-  auto middle = stmts.begin() + static_cast<std::ptrdiff_t>(copies);
-  body.copies.assign(stmts.begin(), middle);
-  body.uses.assign(middle, stmts.end());
+  std::ranges::reverse(body.copies);
+  std::ranges::reverse(body.uses);
   return body;
+}
+
+// Returns the body with its copies in front of its uses.
+Stmt CopiesFirst(const PipelineBody& body) {
+  std::vector<Stmt> stmts = body.copies;
+  stmts.insert(stmts.end(), body.uses.begin(), body.uses.end());
+  Stmt result = SeqOf(stmts);
+  for (size_t i = body.buffers.size(); i-- > 0;) {
+    result = MakeStmt<Allocate>(body.buffers[i], result);
+  }
+  return result;
 }
 
 Status CheckCopies(const For& loop, const PipelineBody& body, const std::vector<Buffer>& declared) {
@@ -86,9 +127,6 @@ Status CheckCopies(const For& loop, const PipelineBody& body, const std::vector<
     bool stores = false;
     for (const Buffer& buffer : body.staged) {
       stores = stores || Writes(copy, buffer.var);
-      if (!Reads(copy, buffer.var)) continue;
-      return InvalidInput("pipeline: a copy in loop '{}' reads buffer '{}', which is staged too",
-                          loop.key, buffer.var->name);
     }
     if (storing && !stores) {
       return InvalidInput("pipeline: something stands between the copies of loop '{}'", loop.key);
@@ -180,7 +218,8 @@ Function ApplySoftwarePipeline(const Function& fn, const SoftwarePipeline& step)
     }
     return stmt;
   };
-  Stmt rewritten = RewriteBottomUp(loop->body, version, [](const Expr& expr) { return expr; });
+  Stmt ordered = body.copies_first ? loop->body : CopiesFirst(body);
+  Stmt rewritten = RewriteBottomUp(ordered, version, [](const Expr& expr) { return expr; });
   Function result = fn;
   result.body = Replace(fn.body, loop.get(),
                         MakeStmt<For>(loop->var, loop->extent, step.kind, loop->key, rewritten));

@@ -16,7 +16,8 @@ inline constexpr int64_t kMaxStages = 64;
 //       .. A_s ..                                  .. A_s ..
 //   } }                                        } }
 //
-// The step only marks the loop; the pass PipelineLoops moves the copies S - 1 iterations ahead.
+// The step marks the loop and moves the copies in front of their uses; the pass PipelineLoops moves
+// them S - 1 iterations ahead. Staged are the buffers that depend on nothing else of an iteration.
 // `kind` is "pipelined" (each thread copies through registers, which are loaded before the
 // iteration's work and stored after it) or "pipelined_async" (AsyncCopy).
 struct SoftwarePipeline {
@@ -27,9 +28,9 @@ struct SoftwarePipeline {
 };
 
 // Refused: a loop that is not serial, or has a pipeline around or inside it; a body without a
-// shared or global buffer that its first statements write and later ones read; copies after uses,
-// copies that read what the uses write, or staging registers that a use reads too; a staged buffer
-// whose size changes with the loop. Constraints: 1 - stages <= 0, stages - kMaxStages <= 0.
+// shared or global buffer that is written and then read; copies that access what the uses write, or
+// staging registers that a use reads too; a staged buffer whose size changes with the loop.
+// Constraints: 1 - stages <= 0, stages - kMaxStages <= 0.
 StatusOr<Constraints> CheckSoftwarePipeline(const Function& fn, const SoftwarePipeline& step);
 Function ApplySoftwarePipeline(const Function& fn, const SoftwarePipeline& step);
 
