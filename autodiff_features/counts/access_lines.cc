@@ -129,8 +129,10 @@ Box WithoutSteps(const Site& site, const Access& access, size_t first, const Box
 
 // The dimension of the buffer that the fastest stored one is a part of.
 size_t LogicalDimension(const Buffer& buffer, size_t stored) {
-  if (stored < buffer.rank()) return stored;
-  return static_cast<size_t>(buffer.layout.blocks[stored - buffer.rank()].dim);
+  while (stored >= buffer.rank()) {
+    stored = static_cast<size_t>(buffer.layout.blocks[stored - buffer.rank()].dim);
+  }
+  return stored;
 }
 
 // Without a box: a cell for each iteration of the loops in the indices, at most the whole buffer.

@@ -127,10 +127,25 @@ struct MemoryStep {
   bool in_warp = false;
 };
 
+// Splits what each step adds to an index by the blocks of a layout: to the number of the block
+// where it steps over whole blocks, else to the place in the block, in which it is taken to stay.
+void SplitByBlocks(const Layout& layout, std::vector<std::vector<Expr>>& of_dimension) {
+  for (const BlockFactor& block : layout.blocks) {
+    std::vector<Expr>& outer = of_dimension[static_cast<size_t>(block.dim)];
+    std::vector<Expr> inner(outer.size(), Expr(0));
+    for (size_t i = 0; i < outer.size(); ++i) {
+      bool whole = IsConstant(Simplify(FloorModulo(outer[i], block.factor)), 0);
+      if (!whole) std::swap(outer[i], inner[i]);
+      outer[i] = Simplify(FloorDivide(outer[i], block.factor));
+    }
+    of_dimension.push_back(std::move(inner));
+  }
+}
+
 // Returns nullopt if the address is not affine in them.
 std::optional<std::vector<MemoryStep>> StepsOf(const Site& site, const WarpParts& warp,
                                                const Access& access, const Buffer& buffer) {
-  if (!buffer.layout.blocks.empty() || buffer.layout.swizzle.bits != 0) return std::nullopt;
+  if (buffer.layout.swizzle.bits != 0) return std::nullopt;
   Substitution values;
   for (size_t i = 0; i < warp.bindings.size(); ++i) {
     values.emplace(site.block->iters[i].var, warp.bindings[i]);
@@ -145,14 +160,22 @@ std::optional<std::vector<MemoryStep>> StepsOf(const Site& site, const WarpParts
     vars.push_back(site.parts[p].var);
     steps.push_back({site.parts[p].extent, Expr(0), false});
   }
-  std::vector<Expr> strides = StoredStrides(buffer);
-  for (size_t d = 0; d < access.indices.size(); ++d) {
-    std::optional<AffineForm> form = ToAffine(Substitute(access.indices[d], values), vars);
+  std::vector<std::vector<Expr>> of_dimension;
+  for (const Expr& index : access.indices) {
+    std::optional<AffineForm> form = ToAffine(Substitute(index, values), vars);
     if (!form) return std::nullopt;
+    std::vector<Expr>& added = of_dimension.emplace_back(vars.size(), Expr(0));
     for (size_t i = 0; i < form->vars.size(); ++i) {
       auto place = std::ranges::find(vars, form->vars[i]) - vars.begin();
-      MemoryStep& step = steps[static_cast<size_t>(place)];
-      step.stride = step.stride + form->coefficients[i] * strides[d];
+      added[static_cast<size_t>(place)] = form->coefficients[i];
+    }
+  }
+  SplitByBlocks(buffer.layout, of_dimension);
+  std::vector<Expr> strides = StoredStrides(buffer);
+  for (size_t d = 0; d < of_dimension.size(); ++d) {
+    for (size_t i = 0; i < steps.size(); ++i) {
+      if (IsConstant(of_dimension[d][i], 0)) continue;
+      steps[i].stride = steps[i].stride + of_dimension[d][i] * strides[d];
     }
   }
   for (MemoryStep& step : steps) step.stride = Simplify(step.stride);
