@@ -10,7 +10,7 @@ namespace {
 // Returns whether a GPU can run the sketch: values that are too wide need too many threads.
 bool FitsThreads(const Function& fn, const SketchState& start, const Block& core,
                  const Target& target) {
-  std::optional<SketchState> attention = ScheduleThreadAttention(start, core);
+  std::optional<SketchState> attention = ScheduleTiledAttention(start, core, target);
   if (!attention) return false;
   Sketch sketch = attention->sketch();
   return StartWithinLimits(fn, target, sketch);

@@ -6,7 +6,7 @@
 namespace tcc {
 
 // Returns whether a block of `fn` (kTensor) is the core of an attention that the target's sketches
-// compute in tiles of keys: ScheduleAttention on a CPU, ScheduleThreadAttention on a GPU if that is
+// compute in tiles of keys: ScheduleAttention on a CPU, ScheduleTiledAttention on a GPU if that is
 // within its limits.
 bool HasFlashAttention(const Function& fn, const Target& target);
 

@@ -10,23 +10,26 @@
 // them.
 namespace tcc {
 
-// Flash attention on a GPU: the core of attention as one launch, with a query per thread (by
-// RFactorTile). A thread keeps its query's logits, maximum, sum and a slice of the values in
-// registers. Threads along y have other slices of the same query, and each computes its own scores.
+// Flash attention on a GPU: the core of attention as one launch, with a tile of queries per thread
+// block (by RFactorTile). Scores and sums of values are two products, dealt to the threads in tiles
+// of registers. Threads along x are a part of a warp and share their queries' rows.
 //
-//   blockIdx.x (b*h*i.0) {
-//     stage queries                               shared, rows apart by an odd number of banks
-//     threadIdx.x (i.1) threadIdx.y (d.0) {
-//       t.0 {                                     tiles of keys
+//   blockIdx.x (b*h*i.0*d.0) {
+//     stage queries                               shared
+//     threadIdx.y (i.1) threadIdx.x (d.1) {
+//       t.0 pipelined {                           tiles of keys
 //         stage keys, values                      shared
-//         scores  logits  maximum  powers  their sums  sums of values: all unrolled
+//         scores: threadIdx.y threadIdx.x         rows x keys registers of each thread, then shared
+//         maximum, powers, sum: threadIdx.x       a row by its lanes; powers shared
+//         sums of values                          rows x columns registers of each thread
 //         combined with m, l, acc }
 //       out } }
 
 // Schedules the attention that `block` is a part of: its core, the blocks that compute its logits,
 // a map that computes keys for them alone, and the block that reads its results; all are marked as
 // done. Returns nullopt if there is none or a step is not legal.
-std::optional<SketchState> ScheduleThreadAttention(const SketchState& state, const Block& block);
+std::optional<SketchState> ScheduleTiledAttention(const SketchState& state, const Block& block,
+                                                  const Target& target);
 
 // A product of few rows, of a recurrence, a classifier or a decoder: its time is that of reading
 // the weights once. Threads along x have neighbouring columns in vectors, threads along y have

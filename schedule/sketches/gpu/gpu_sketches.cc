@@ -93,8 +93,8 @@ std::vector<SketchState> MapRule(const SketchState& state, const Block& block, c
 }
 
 std::vector<SketchState> AttentionRule(const SketchState& state, const Block& block,
-                                       const Target&) {
-  std::optional<SketchState> next = ScheduleThreadAttention(state, block);
+                                       const Target& target) {
+  std::optional<SketchState> next = ScheduleTiledAttention(state, block, target);
   return next ? std::vector<SketchState>{*std::move(next)} : std::vector<SketchState>();
 }
 

@@ -101,16 +101,16 @@ namespace tcc {
                                       "guess: twice kBlockThreads, which add up")                  \
   X(kLongRowLoads,         4,         "loads of a thread in flight",                               \
                                       "guess: at least 4 (gpu_perf 6)")                            \
-  /* How large are the tiles of attention? The first of each pair is where a search starts. */     \
-  X(kAttentionRows,        64,        "queries of a thread block",           "guess")              \
-  X(kMaxAttentionRows,     256,       "queries of a thread block",           "guess")              \
-  X(kAttentionKeys,        8,         "keys of a tile",                                            \
-                                      "derived: 3 registers a key and 2 a value: 88 of 255")       \
-  X(kMaxAttentionKeys,     32,        "keys of a tile",                      "guess")              \
-  X(kAttentionSlice,       32,        "values that a thread sums",                                 \
-                                      "derived: as kAttentionKeys")                                \
-  X(kMaxAttentionSlice,    64,        "values that a thread sums",           "guess")              \
-  X(kAttentionSteps,       4,         "terms of a score, unrolled",          "guess")              \
+  /* How large are the tiles of attention? */                                                      \
+  X(kMaxAttentionThreads,  256,       "threads",                             "guess")              \
+  X(kMaxAttentionRows,     8,         "queries of a thread",                 "guess")              \
+  X(kMaxAttentionKeys,     8,         "keys of a thread",                    "guess")              \
+  X(kMaxAttentionColumns,  16,        "columns that a thread sums",                                \
+                                      "derived: two tiles of 16 x 4 are 128 registers")            \
+  X(kMaxAttentionCells,    144,       "scores, twice the sums, of a thread",                       \
+                                      "derived: 4 queries of 4 keys and 16 columns"      )  \
+  X(kAttentionSteps,       4,         "terms of a product, unrolled",                              \
+                                      "instruction: a load of 16 bytes")                           \
   /* How is memory read across? */                                                                 \
   X(kMaxTransposedLine,    64,        "elements of an operand's line",       "guess")              \
   X(kTransposedThreadRows, 8,         "rows of threads",                     "guess")              \

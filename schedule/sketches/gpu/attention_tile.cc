@@ -1,0 +1,115 @@
+#include "schedule/sketches/gpu/attention_tile.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "schedule/sketches/gpu/gpu_thresholds.h"
+#include "support/integer_division.h"
+
+namespace tcc {
+namespace {
+
+constexpr int64_t kWord = sizeof(float);                    // bytes
+constexpr int64_t kVector = Target::kWidestAccess / kWord;  // words of the widest access
+constexpr int64_t kSchedulers = 4;  // of a multiprocessor, from sm_75 to sm_90a
+
+double Real(int64_t number) {
+  return static_cast<double>(number);
+}
+
+int64_t TileKeys(const AttentionTile& tile) {
+  return tile.lanes * tile.keys;
+}
+int64_t TileQueries(const AttentionTile& tile) {
+  return tile.groups * tile.rows;
+}
+
+int64_t SharedBytes(const AttentionTile& tile, const AttentionExtents& extents) {
+  int64_t width = tile.lanes * tile.columns;
+  int64_t staged = TileKeys(tile) * (StagedRow(extents.depth) + width);
+  int64_t own = TileQueries(tile) * (StagedRow(extents.depth) + 2 * TileKeys(tile));
+  return kWord * (tile.stages * staged + own);
+}
+
+// Estimates the instructions of a thread for one tile of keys: multiply-adds, loads of 16 bytes
+// from shared memory, powers, row statistics, and copies.
+double InstructionsOf(const AttentionTile& t, const AttentionExtents& e) {
+  double vector = Real(kVector), rows = Real(t.rows), keys = Real(t.keys), all = Real(TileKeys(t));
+  double scores = Real(e.depth) * (rows * keys + (rows + keys) / vector);
+  double sums = all * (rows * Real(t.columns) + (rows + Real(t.columns)) / vector);
+  double statistics = rows * (30 * keys + 60 + 2 * Real(t.columns));
+  double copies = 15 * all * Real(e.depth + e.width) / vector / Real(t.lanes * t.groups);
+  return scores + sums + statistics + copies;
+}
+
+// Estimates the time of a multiprocessor's share, in instructions of a scheduler. One warp alone
+// leaves half of the cycles idle.
+double TimeOf(const AttentionTile& tile, const AttentionExtents& extents, const Target& target) {
+  int64_t width = tile.lanes * tile.columns;
+  int64_t blocks = extents.heads * CeilDivision(extents.queries, TileQueries(tile)) *
+                   CeilDivision(extents.width, width);
+  int64_t most = CeilDivision(blocks, target.multiprocessors);  // of a multiprocessor
+  double warps =
+      Real(CeilDivision(tile.lanes * tile.groups, Target::kWarp) * most) / Real(kSchedulers);
+  double idle = std::max(1.0, Real(target.multiprocessors) / Real(blocks));
+  // Without a second stage all warps wait for each tile.
+  int64_t tiles = CeilDivision(extents.keys, TileKeys(tile));
+  double waits = tiles > 1 && tile.stages == 1 ? 1.25 : 1;
+  return Real(tiles) * InstructionsOf(tile, extents) * std::max(warps, 2.0) * waits * idle;
+}
+
+// Returns the columns of a lane: whole vectors, or few.
+int64_t ColumnsOf(int64_t width, int64_t lanes) {
+  int64_t columns = CeilDivision(width, lanes);
+  if (columns > 2) columns = RoundUp(columns, kVector);
+  return std::min(columns, kMaxAttentionColumns);
+}
+
+// Returns the most stages with which the tile fits; 0 if it does not fit.
+int64_t StagesOf(AttentionTile tile, const AttentionExtents& extents, const Target& target) {
+  bool async = target.sm >= kAsyncCopies;
+  // Two thread blocks hide each other's latency.
+  int64_t most = std::max(target.limits.default_shared_bytes, target.shared_bytes / 2);
+  for (tile.stages = async && TileKeys(tile) < extents.keys ? 2 : 1; tile.stages > 0;
+       --tile.stages) {
+    if (SharedBytes(tile, extents) <= (async ? most : target.limits.default_shared_bytes)) break;
+  }
+  return tile.stages;
+}
+
+}  // namespace
+
+int64_t StagedRow(int64_t cells) {
+  int64_t vectors = CeilDivision(cells, kVector);
+  return kVector * (vectors % 2 == 0 ? vectors + 1 : vectors);
+}
+
+AttentionTile ChooseAttentionTile(const AttentionExtents& extents, const Target& target) {
+  AttentionTile best;
+  std::optional<double> least;
+  auto consider = [&](AttentionTile tile) {
+    tile.columns = ColumnsOf(extents.width, tile.lanes);
+    tile.stages = StagesOf(tile, extents, target);
+    int64_t cells = tile.rows * (2 * tile.columns + tile.keys);
+    if (tile.stages == 0 || cells > kMaxAttentionCells) return;
+    double time = TimeOf(tile, extents, target);
+    if (least && time >= *least) return;
+    least = time;
+    best = tile;
+  };
+  for (int64_t lanes : {8, 16, 32}) {
+    for (int64_t groups : {1, 2, 4, 8, 16, 32}) {
+      int64_t threads = lanes * groups;
+      if (threads < Target::kWarp || threads > kMaxAttentionThreads) continue;
+      for (int64_t rows : {1, 2, 4, 8}) {
+        for (int64_t keys = 1; keys <= kMaxAttentionKeys; ++keys) {
+          consider({.lanes = lanes, .groups = groups, .rows = rows, .keys = keys});
+        }
+      }
+    }
+  }
+  if (!least) best = {.lanes = Target::kWarp, .columns = ColumnsOf(extents.width, Target::kWarp)};
+  return best;
+}
+
+}  // namespace tcc
