@@ -11,6 +11,7 @@ namespace {
 
 constexpr int64_t kWord = sizeof(float);                    // bytes
 constexpr int64_t kVector = Target::kWidestAccess / kWord;  // words of the widest access
+constexpr double kBytesFromL2 = 32;                         // of a multiprocessor, in a cycle
 constexpr int64_t kSchedulers = 4;  // of a multiprocessor, from sm_75 to sm_90a
 
 double Real(int64_t number) {
@@ -31,31 +32,42 @@ int64_t SharedBytes(const AttentionTile& tile, const AttentionExtents& extents) 
   return kWord * (tile.stages * staged + own);
 }
 
-// Estimates the instructions of a thread for one tile of keys: multiply-adds, loads of 16 bytes
-// from shared memory, powers, row statistics, and copies.
-double InstructionsOf(const AttentionTile& t, const AttentionExtents& e) {
-  double vector = Real(kVector), rows = Real(t.rows), keys = Real(t.keys), all = Real(TileKeys(t));
-  double scores = Real(e.depth) * (rows * keys + (rows + keys) / vector);
-  double sums = all * (rows * Real(t.columns) + (rows + Real(t.columns)) / vector);
-  double statistics = rows * (30 * keys + 60 + 2 * Real(t.columns));
-  double copies = 15 * all * Real(e.depth + e.width) / vector / Real(t.lanes * t.groups);
+// Estimates the issue slots of a warp for one tile of keys: multiply-adds, loads from shared
+// memory, row statistics, and copies.
+double SlotsOf(const AttentionTile& t, const AttentionExtents& e) {
+  // The multiprocessor's one path to shared memory takes a cycle or more for a load of 16 bytes.
+  constexpr double kSlotsOfLoad = kSchedulers;
+  double loads = kSlotsOfLoad / Real(kVector);  // of a word
+  double rows = Real(t.rows), keys = Real(t.keys), all = Real(TileKeys(t));
+  double scores = Real(e.depth) * (rows * keys + loads * (rows + keys));
+  double sums = all * (rows * Real(t.columns) + loads * (rows + Real(t.columns)));
+  double statistics = 200 + rows * (30 * keys + 60 + 2 * Real(t.columns));
+  double copies = 15 * all * Real(e.depth + e.width) / Real(kVector) / Real(t.lanes * t.groups);
   return scores + sums + statistics + copies;
 }
 
-// Estimates the time of a multiprocessor's share, in instructions of a scheduler. One warp alone
-// leaves half of the cycles idle.
+// Estimates the time of the busiest multiprocessor in cycles of a scheduler.
 double TimeOf(const AttentionTile& tile, const AttentionExtents& extents, const Target& target) {
   int64_t width = tile.lanes * tile.columns;
   int64_t blocks = extents.heads * CeilDivision(extents.queries, TileQueries(tile)) *
                    CeilDivision(extents.width, width);
   int64_t most = CeilDivision(blocks, target.multiprocessors);  // of a multiprocessor
-  double warps =
-      Real(CeilDivision(tile.lanes * tile.groups, Target::kWarp) * most) / Real(kSchedulers);
-  double idle = std::max(1.0, Real(target.multiprocessors) / Real(blocks));
+  int64_t resident = std::max<int64_t>(target.shared_bytes / SharedBytes(tile, extents), 1);
+  double warps = Real(CeilDivision(tile.lanes * tile.groups, Target::kWarp)) / Real(kSchedulers);
+  // One warp leaves half of a scheduler's cycles idle.
+  double active = warps * Real(std::min(most, resident));
+  double idle = std::max(1.0, 2 / active);
+  double empty = std::max(1.0, Real(target.multiprocessors) / Real(blocks));
   // Without a second stage all warps wait for each tile.
   int64_t tiles = CeilDivision(extents.keys, TileKeys(tile));
   double waits = tiles > 1 && tile.stages == 1 ? 1.25 : 1;
-  return Real(tiles) * InstructionsOf(tile, extents) * std::max(warps, 2.0) * waits * idle;
+  double slots = Real(tiles) * SlotsOf(tile, extents) * warps * Real(most) * idle * waits;
+  // Every block reads all keys and values from L2.
+  double bytes = Real(extents.keys * (extents.depth + width) * kWord);
+  double copies = Real(most) * bytes / kBytesFromL2;
+  // A tail also costs conditions.
+  double padding = Real(tiles * TileKeys(tile)) / Real(extents.keys);
+  return (std::max(slots, copies) + std::min(slots, copies) / 4) * empty * padding;
 }
 
 // Returns the columns of a lane: whole vectors, or few.

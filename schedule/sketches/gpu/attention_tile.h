@@ -23,9 +23,9 @@ struct AttentionTile {
   int64_t stages = 1;
 };
 
-// Returns the tile of least estimated time: issued instructions per multiprocessor, padding
-// included. It fits shared memory where any tile does, and there is a thread block for each
-// multiprocessor where that is possible.
+// Returns the tile of least estimated time: issue slots of the busiest multiprocessor, padding and
+// idle schedulers included. It fits shared memory where any tile does, and there is a thread block
+// for each multiprocessor where that is possible.
 AttentionTile ChooseAttentionTile(const AttentionExtents& extents, const Target& target);
 
 // Returns the cells from one row of a staged operand to the next: rows of whole vectors, an odd
