@@ -59,7 +59,7 @@ TEST_CASE("convolutions are chained where a large image is between them alone", 
   // 900 KB each, whatever the batch.
   CHECK(Convolutions(ChainOf({.batch = 8, .size = 70}), Fusion::kChained) == 2);
   CHECK(FusionFor(TargetKind::kCpu) == Fusion::kChained);
-  CHECK(FusionFor(TargetKind::kGpu) == Fusion::kFused);
+  CHECK(FusionFor(TargetKind::kGpu) == Fusion::kGathering);
   CHECK(FusionFor(TargetKind::kReference) == Fusion::kFused);
 }
 

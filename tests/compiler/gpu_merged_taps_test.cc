@@ -71,8 +71,11 @@ TEST_CASE("the first layer of a network reads merged taps, which the repack pads
     INFO(target << "\n" << compilation.first);
     // The other kernel repacks the result.
     CHECK(compilation.kernels == 2);
-    CHECK(compilation.first.find("conv_rows: f32[1, 101, 304]\n") != std::string::npos);
-    CHECK(compilation.first.find("for ax21 in 0..4 vectorized") != std::string::npos);
+    // sm_90a takes what is expected to be fastest.
+    if (std::string_view(target) != "sm_90a") {
+      CHECK(compilation.first.find("conv_rows: f32[1, 101, 304]\n") != std::string::npos);
+      CHECK(compilation.first.find("for ax21 in 0..4 vectorized") != std::string::npos);
+    }
     if (!compilation.module) continue;
     std::vector<Tensor> inputs = *RandomInputs(compilation.module->metadata(), 3);
     Module native = Loaded(Compiled(graph, "native"));
