@@ -173,9 +173,13 @@ Status Executor::RunOnDevice(Bound& bound) {
 }
 
 // Memory that was taken in a stream's order, and work that uses it, are nothing that a next run in
-// another stream could know of.
+// another stream could know of. A run that fails may have lost memory that earlier ones left, so
+// their work is done unrecorded again before it is recorded.
 Status Executor::EndIfFailed(Status status) {
-  if (!status.ok()) queue_->Abandon();
+  if (status.ok()) return status;
+  for (const DoneWork& done : latest_) queue_->Forget(done.recording);
+  latest_.clear();
+  queue_->Abandon();
   return status;
 }
 
