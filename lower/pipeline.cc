@@ -54,6 +54,8 @@ constexpr Pass kPipeline[] = {
      "conditions stand at the outermost loop that decides them", "before loops are copied"},
     {"flatten_buffers", FlattenBuffers, "one index an access, no window",
      "indices are still affine in the loops"},
+    {"hoist_workspaces", HoistWorkspaces, "no global buffer is inside a launch",
+     "one index an access is what there is to move"},
     {"distribute_vthreads", DistributeVthreads, "no vthread loop is left",
      "barriers stand, and flat buffers are easily multiplied"},
     {"pipeline", PipelineLoops, "no loop is pipelined, no buffer has versions",

@@ -85,6 +85,9 @@ TccHost BlockRunner::Calls() {
   host.out_of_bounds = &OutOfBounds;
   host.misaligned = &Misaligned;
   host.barrier = &BarrierCall;
+  host.barrier_or = &BarrierOr;
+  host.fence = &Fence;
+  host.take_ticket = &TakeTicket;
   host.exchange = &ExchangeCall;
   host.async_copy = &AsyncCopy;
   host.async_commit = &AsyncCommit;
@@ -94,6 +97,7 @@ TccHost BlockRunner::Calls() {
 
 Status BlockRunner::Run(Dim3 block, int64_t linear, ThreadOrder order) {
   block_ = linear;
+  races_.ReturnTicket(linear);
   writes_.Clear();
   failure_ = OkStatus();
   shared_.Reset();
@@ -106,6 +110,7 @@ Status BlockRunner::Run(Dim3 block, int64_t linear, ThreadOrder order) {
 
 void BlockRunner::StartThreads(Dim3 block) {
   barrier_ = {};
+  vote_ = false;
   for (Warp& warp : warps_) {
     warp.meeting = {};
     warp.turn = 0;
@@ -121,6 +126,8 @@ void BlockRunner::StartThreads(Dim3 block) {
     thread.linear = static_cast<int>(i);
     thread.index = IndexIn(thread.linear, dims_);
     thread.state = State::kReady;
+    thread.unfenced = {};
+    thread.fenced_ticket = false;
     thread.copies.assign(1, {});
     thread.fiber.Start(stacks_.Stack(thread.linear), &Enter, &thread);
   }
@@ -233,12 +240,14 @@ void BlockRunner::GlobalWrite(void* address, unsigned bytes, char kind, TccWhere
     running->FailAt(where, *complaint);
   }
   running->StopIfFailed();
+  if (!atomic) running->current_->unfenced = where;
   running->writes_.Add(address, static_cast<int>(bytes), atomic, where.name, where.index,
                        where.line);
 }
 
 void BlockRunner::GlobalRead(const void* address, unsigned bytes, TccWhere where) {
-  if (auto complaint = running->races_.Read(running->block_, address, bytes)) {
+  const bool fenced = running->current_->fenced_ticket;
+  if (auto complaint = running->races_.Read(running->block_, address, bytes, fenced)) {
     running->FailAt(where, *complaint);
   }
   running->StopIfFailed();
@@ -278,9 +287,38 @@ void BlockRunner::Barrier(int line) {
   current_->line = line;
   if (++barrier_.arrived < static_cast<int>(threads_.size())) return Wait(State::kAtBarrier);
   barrier_.arrived = 0;
+  elected_ = std::exchange(vote_, false);
   shared_.NextEpoch();
   for (Thread& thread : threads_) {
     if (thread.state == State::kAtBarrier) thread.state = State::kReady;
+  }
+}
+
+bool BlockRunner::BarrierOr(bool vote, int line) {
+  running->vote_ = running->vote_ || vote;
+  BarrierCall(line);
+  return running->elected_;
+}
+
+void BlockRunner::Fence() {
+  Thread& thread = *running->current_;
+  thread.unfenced = {};
+  thread.fenced_ticket = running->races_.HoldsLastTicket(running->block_);
+}
+
+void BlockRunner::TakeTicket(const void* ticket, bool last, TccWhere where) {
+  running->CheckFenced(where);
+  running->StopIfFailed();
+  running->races_.TakeTicket(running->block_, ticket, last);
+}
+
+// Checks that others see what the block wrote once they see that it has taken its ticket.
+void BlockRunner::CheckFenced(const TccWhere& ticket) {
+  for (const Thread& thread : threads_) {
+    if (thread.unfenced.name == nullptr) continue;
+    return FailAt(ticket,
+                  fmt::format("is taken although no fence follows the write of {} in line {}",
+                              Element(thread.unfenced), thread.unfenced.line));
   }
 }
 

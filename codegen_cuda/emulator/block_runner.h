@@ -71,6 +71,9 @@ class BlockRunner {
     // The operation that the thread waits in: a barrier, or one of its warp.
     const char* operation = nullptr;
     int line = 0;
+    // The last write to global memory that no fence follows yet; its name is null without one.
+    TccWhere unfenced = {};
+    bool fenced_ticket = false;  // whether a fence followed the block's ticket
     // The asynchronous copies by group; the last group is still open.
     std::vector<std::vector<Copy>> copies;
   };
@@ -100,6 +103,9 @@ class BlockRunner {
   static void OutOfBounds(long long elements, long long count, TccWhere where);
   static void Misaligned(const void* address, unsigned bytes, TccWhere where);
   static void BarrierCall(int line);
+  static bool BarrierOr(bool vote, int line);
+  static void Fence();
+  static void TakeTicket(const void* ticket, bool last, TccWhere where);
   static const unsigned char* ExchangeCall(const char* operation, const void* value, unsigned bytes,
                                            int line);
   static void AsyncCopy(void* to, const void* from, unsigned bytes, TccWhere where);
@@ -109,6 +115,7 @@ class BlockRunner {
   // The work of the calls above; each may note a failure.
   std::byte* Place(int id, int64_t offset, int64_t bytes, const TccWhere& where);
   void Barrier(int line);
+  void CheckFenced(const TccWhere& ticket);
   const unsigned char* Exchange(const char* operation, const void* value, unsigned bytes, int line);
   void BeginCopy(const Copy& copy);
   void FinishCopies(const std::vector<Copy>& group);
@@ -137,6 +144,7 @@ class BlockRunner {
   std::vector<Thread> threads_;
   std::vector<Warp> warps_;
   Meeting barrier_;
+  bool vote_ = false, elected_ = false;  // of the threads at a barrier, and at the last one
   Thread* current_ = nullptr;
   Status failure_;
 };

@@ -81,10 +81,10 @@ struct TccInput : TccExtent<const T, kName> {
   }
   TCC_CALL T operator[](TccIndex at) const { return *this->template Reach<1>(at); }
 };
-template <class T, TccName kName>
+template <class T, TccName kName, char kKind = 'o'>
 struct TccOutput : TccExtent<T, kName> {
   typedef T Element;
-  static constexpr TccParameter kParameter = {kName.text, sizeof(T), 'o'};
+  static constexpr TccParameter kParameter = {kName.text, sizeof(T), kKind};
   TccOutput(const TccArgument& a)
       : TccExtent<T, kName>{(T*)a.pointer, a.bytes / (long long)sizeof(T)} {}
   template <int N>
@@ -158,6 +158,8 @@ constexpr char kKernels[] = R"text(
 #define TCC_DEVICE static inline
 #define TCC_INPUT(type, name) TccInput<type, #name> name
 #define TCC_OUTPUT(type, name) TccOutput<type, #name> name
+#define TCC_HANDED(type, name) TCC_OUTPUT(type, name)
+#define TCC_TICKETS(name) TccOutput<unsigned, #name, 't'> name
 #define TCC_SHAPE(name) TccShape<#name> name
 #define TCC_SHARED(type, name, count) \
   TccShared<type, #name, __COUNTER__> name(-1, count, __LINE__)
@@ -206,6 +208,23 @@ TCC_DEVICE int tcc_block_x() { return (int)tcc_host->block[0]; }
 TCC_DEVICE int tcc_block_y() { return (int)tcc_host->block[1]; }
 TCC_DEVICE int tcc_block_z() { return (int)tcc_host->block[2]; }
 TCC_DEVICE void tcc_barrier(int line = __builtin_LINE()) { tcc_host->barrier(line); }
+TCC_DEVICE void tcc_fence() { tcc_host->fence(); }
+template <class Array>
+TCC_DEVICE bool tcc_is_last(const Array& tickets, TccIndex tile, int blocks) {
+  tcc_host->barrier(tile.line);
+  bool last = false;
+  if (tcc_host->linear_thread == 0) {
+    unsigned* ticket = tickets.Change(tile, 'a');
+    last = *ticket == (unsigned)blocks - 1;
+    tcc_host->take_ticket(ticket, last, tickets.Where(tile));
+    ++*ticket;
+  }
+  return tcc_host->barrier_or(last, tile.line);
+}
+template <class Array>
+TCC_DEVICE void tcc_reset_ticket(const Array& tickets, TccIndex tile) {
+  if (tcc_host->linear_thread == 0) *tickets.Change(tile, 'a') = 0;
+}
 
 template <int N, class Array>
 TCC_DEVICE TccVector<typename Array::Element, N> tcc_load_vector(const Array& buffer, TccIndex at) {

@@ -147,5 +147,14 @@ CudaResult cuMemcpyDtoDAsync_v2(CudaAddress to, CudaAddress from, size_t bytes,
   });
 }
 
+CudaResult cuMemsetD8Async(CudaAddress memory, unsigned char value, size_t bytes,
+                           CudaStreamHandle stream) {
+  return Enqueue(stream, [=](Context&) -> CudaResult {
+    if (CudaResult error = CheckRange(memory, bytes); error != kCudaSuccess) return error;
+    std::memset(Place(memory), value, bytes);
+    return kCudaSuccess;
+  });
+}
+
 }  // namespace calls
 }  // namespace tcc::emulator

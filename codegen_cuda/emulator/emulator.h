@@ -19,7 +19,8 @@
 // misaligned vector accesses; races on shared memory; elements that one block writes and another of
 // the same launch reads or writes; barriers that not all threads reach, or reach in different
 // lines; warp operations without all lanes; asynchronous copies that are used before they are
-// waited for; results that depend on the order of threads or are never written (poison).
+// waited for; results that depend on the order of threads or are never written (poison); tickets
+// that a block takes before its writes are fenced, or that are not zero after the launch.
 //
 // It does not model the device's memory order, its register limits, and time. It does not find
 // mistakes that only show in a block that does not run in all orders of threads (LaunchOptions);

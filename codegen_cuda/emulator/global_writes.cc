@@ -42,14 +42,27 @@ std::optional<std::string> BlockRaces::Write(int64_t block, const void* address,
   return std::nullopt;
 }
 
-std::optional<std::string> BlockRaces::Read(int64_t block, const void* address, int64_t bytes) {
+std::optional<std::string> BlockRaces::Read(int64_t block, const void* address, int64_t bytes,
+                                            bool fenced_ticket) {
   const auto now = static_cast<uint32_t>(block + 1);
   for (const Writer& writer : Find(address, bytes)) {
     if (writer.block_after == 0 || writer.block_after == now) continue;
+    if (fenced_ticket && AreOfOneTile(block, writer.block_after - 1)) continue;
     return fmt::format("is read although block number {} of the same launch writes it",
                        writer.block_after - 1);
   }
   return std::nullopt;
+}
+
+bool BlockRaces::HoldsLastTicket(int64_t block) const {
+  auto ticket = tickets_.find(block);
+  return ticket != tickets_.end() && ticket->second.last;
+}
+
+bool BlockRaces::AreOfOneTile(int64_t block, int64_t other) const {
+  auto one = tickets_.find(block), another = tickets_.find(other);
+  return one != tickets_.end() && another != tickets_.end() &&
+         one->second.tile == another->second.tile;
 }
 
 void WriteLog::Add(void* address, int bytes, bool atomic, const char* name, long long index,

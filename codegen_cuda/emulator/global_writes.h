@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "codegen_cuda/emulator/host_interface.h"
@@ -16,6 +17,9 @@ namespace tcc::emulator {
 // a launch may write. The blocks of a launch run in any order and at the same time, so no block may
 // read or write an element that another block writes in the same launch, unless both update it
 // atomically. A read before another block's write is found when the blocks run in reverse order.
+//
+// Threads of the block that takes a tile's last ticket may, behind a fence, read what the blocks
+// wrote that took the tile's other tickets.
 class BlockRaces {
  public:
   // Watches the parameters that are outputs. `arguments` holds one per parameter.
@@ -24,9 +28,21 @@ class BlockRaces {
   // The functions below return a complaint about an access by block number `block`, or nullopt. The
   // bytes are whole elements of one buffer.
   std::optional<std::string> Write(int64_t block, const void* address, int64_t bytes, bool atomic);
-  std::optional<std::string> Read(int64_t block, const void* address, int64_t bytes);
+  std::optional<std::string> Read(int64_t block, const void* address, int64_t bytes,
+                                  bool fenced_ticket);
+
+  // Forgets the ticket of a block that runs again.
+  void ReturnTicket(int64_t block) { tickets_.erase(block); }
+  void TakeTicket(int64_t block, const void* tile, bool last) { tickets_[block] = {tile, last}; }
+  bool HoldsLastTicket(int64_t block) const;
 
  private:
+  struct Ticket {
+    const void* tile;
+    bool last;
+  };
+  bool AreOfOneTile(int64_t block, int64_t other) const;
+
   // The last block that wrote an element, plus 1; 0 if none did.
   struct Writer {
     uint32_t block_after = 0;
@@ -41,6 +57,7 @@ class BlockRaces {
   std::span<Writer> Find(const void* address, int64_t bytes);
 
   std::vector<Output> outputs_;
+  std::unordered_map<int64_t, Ticket> tickets_;  // by block
 };
 
 // A log of a block's writes to global memory, so that they can be undone and the block can run

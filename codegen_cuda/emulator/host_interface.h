@@ -20,13 +20,16 @@ namespace tcc::emulator {
 //   global_write    is called before each write or atomic update of global memory
 //   global_read     is called before each read of a buffer that the kernel may write
 //   barrier         waits until all threads of the block have come
+//   barrier_or      does the same; returns whether any of them voted true
+//   fence           orders the running thread's accesses to global memory
+//   take_ticket     is called by one thread, before it counts its block; `last` if it is the last
 //   exchange        gives `bytes` <= kTccSlot to the warp; returns 32 slots of kTccSlot bytes,
 //                   valid until the next call but one
 //   async_wait      waits until at most `pending` committed groups are in flight
 //
-// TccParameter: a parameter of kind 'i'nput, 'o'utput or 's'hape. TccArgument: the value passed for
-// it. TccKernel: the description of a kernel that TCC_END_KERNEL defines; `threads` is the most per
-// block.
+// TccParameter: a parameter of kind 'i'nput, 'o'utput, 't'ickets or 's'hape. TccArgument: the value
+// passed for it. TccKernel: the description of a kernel that TCC_END_KERNEL defines; `threads` is
+// the most per block.
 TCC_DECLARE_HERE_AND_IN_TEXT(
     inline constexpr int kTccSlot = 32; struct TccWhere {
       const char* name;
@@ -44,6 +47,9 @@ TCC_DECLARE_HERE_AND_IN_TEXT(
       void (*out_of_bounds)(long long elements, long long count, TccWhere where);
       void (*misaligned)(const void* address, unsigned bytes, TccWhere where);
       void (*barrier)(int line);
+      bool (*barrier_or)(bool vote, int line);
+      void (*fence)();
+      void (*take_ticket)(const void* ticket, bool last, TccWhere where);
       const unsigned char* (*exchange)(const char* operation, const void* value, unsigned bytes,
                                        int line);
       void (*async_copy)(void* to, const void* from, unsigned bytes, TccWhere where);

@@ -54,9 +54,24 @@ Status CheckRedZones(const DeviceMemory& memory, const TccKernel& kernel,
                      const std::vector<TccArgument>& arguments) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     const TccParameter& parameter = kernel.parameters[i];
-    if (parameter.kind != 'o') continue;
+    if (parameter.kind != 'o' && parameter.kind != 't') continue;
     TCC_RETURN_IF_ERROR(Annotate(memory.CheckRedZones(arguments[i].pointer),
                                  fmt::format("argument '{}'", parameter.name)));
+  }
+  return OkStatus();
+}
+
+// Checks that a launch leaves its tickets as it expects them: zero.
+Status CheckTickets(const TccKernel& kernel, const std::vector<TccArgument>& arguments) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (kernel.parameters[i].kind != 't') continue;
+    const auto* tickets = static_cast<const uint32_t*>(arguments[i].pointer);
+    const int64_t count = arguments[i].bytes / static_cast<int64_t>(sizeof(*tickets));
+    for (int64_t t = 0; t < count; ++t) {
+      if (tickets[t] == 0) continue;
+      return WrongResult("{}[{}] is {} after the launch; expected 0", kernel.parameters[i].name, t,
+                         tickets[t]);
+    }
   }
   return OkStatus();
 }
@@ -171,6 +186,7 @@ Status Launch(const Program& program, const DeviceMemory& memory, const LaunchOp
   BlockRunner runner(*stacks, program.host(), *kernel, *arguments, options.block,
                      options.dynamic_shared_bytes);
   TCC_RETURN_IF_ERROR(Annotate(RunGrid(program, runner, options), context));
+  TCC_RETURN_IF_ERROR(Annotate(CheckTickets(*kernel, *arguments), context));
   return Annotate(CheckRedZones(memory, *kernel, *arguments), context);
 }
 

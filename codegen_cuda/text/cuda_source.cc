@@ -27,6 +27,8 @@ Var VarOf(const Function& fn, const std::vector<Buffer>& workspaces,
       return workspaces[argument.index].var;
     case KernelArgument::Kind::kShape:
       return fn.vars[argument.index];
+    case KernelArgument::Kind::kTickets:
+      break;
   }
   TCC_UNREACHABLE();
 }
@@ -35,16 +37,22 @@ std::string ArgumentsText(const Function& fn, const std::vector<Buffer>& workspa
                           const Launch& launch, KernelText& kernel) {
   std::string text;
   for (const KernelArgument& argument : launch.arguments) {
+    text += text.empty() ? "" : ", ";
+    if (argument.kind == KernelArgument::Kind::kTickets) {
+      kernel.tickets = kernel.Fresh("tickets");
+      text += fmt::format("TCC_TICKETS({})", kernel.tickets);
+      continue;
+    }
     Var var = VarOf(fn, workspaces, argument);
     std::string name = kernel.NameOf(var);
-    text += text.empty() ? "" : ", ";
     if (argument.kind == KernelArgument::Kind::kShape) {
       kernel.wide.insert(var.get());
       text += fmt::format("TCC_SHAPE({})", name);
       continue;
     }
-    text += fmt::format("{}({}, {})", argument.written ? "TCC_OUTPUT" : "TCC_INPUT",
-                        MemoryTypeText(var.dtype()), name);
+    std::string_view macro = argument.written ? "TCC_OUTPUT" : "TCC_INPUT";
+    if (argument.handed) macro = "TCC_HANDED";
+    text += fmt::format("{}({}, {})", macro, MemoryTypeText(var.dtype()), name);
   }
   return text;
 }

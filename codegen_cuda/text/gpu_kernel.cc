@@ -14,6 +14,8 @@ GpuArgument::Kind KindOf(KernelArgument::Kind kind) {
       return GpuArgument::Kind::kWorkspace;
     case KernelArgument::Kind::kShape:
       return GpuArgument::Kind::kShape;
+    case KernelArgument::Kind::kTickets:
+      return GpuArgument::Kind::kTickets;
   }
   TCC_UNREACHABLE();
 }

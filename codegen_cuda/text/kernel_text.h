@@ -48,6 +48,8 @@ class KernelText {
   std::array<int64_t, 3> threads = {1, 1, 1};
   // The variable that stands for the lane: the index along threadIdx.x.
   Var lane = LoopVar("lane");
+  // The name of the launch's tickets, if it has any.
+  std::string tickets;
   // The number of 32-bit words per tile of each warp buffer that holds fragments.
   std::unordered_map<const ExprNode*, int64_t> tile_words;
   // The maximum of RowsPerBank over the ldmatrix calls; 0 if there is none.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "codegen_cuda/text/warp_call.h"
+#include "ir/analysis/behind_blocks.h"
 #include "ir/expr/compare.h"
 #include "ir/expr/visitor.h"
 #include "support/check.h"
@@ -54,6 +55,7 @@ class LaunchFinder {
     seen_ = {};
     TCC_RETURN_IF_ERROR(AddThreads(stmt, launch));
     TCC_RETURN_IF_ERROR(AddLoops(stmt, false, launch));
+    TCC_RETURN_IF_ERROR(CheckBehindBlocks(stmt));
     TCC_RETURN_IF_ERROR(AddShared(launch));
     TCC_RETURN_IF_ERROR(CheckLimits(launch.launch));
     AddArguments(launch);
@@ -193,13 +195,39 @@ class LaunchFinder {
                        target_.limits.max_threads, target_.limits.max_threads_in_z);
   }
 
-  // Adds the buffers that the launch uses, then all shapes.
+  // Checks where a launch goes on: its tickets count the blocks along y for each one along x.
+  Status CheckBehindBlocks(const Stmt& stmt) const {
+    bool fits = seen_[0] && seen_[1] && !seen_[2];
+    bool goes_on = false;
+    PreOrder(stmt, [&](const Stmt& s) {
+      const auto* seq = s.as<Seq>();
+      if (!seq || FirstBehindBlocks(*seq) == seq->stmts.size()) return;
+      fits = fits && !goes_on && !HoldsBlocksAlongX(s);
+      goes_on = true;
+    });
+    if (fits || !goes_on) return OkStatus();
+    return Unsupported(
+        "kernel '{}' goes on behind loops over blocks; expected loops along y inside those along x",
+        fn_.name);
+  }
+
+  static bool HoldsBlocksAlongX(const Stmt& stmt) {
+    return Contains(stmt, [](const Stmt& inner) {
+      const auto* loop = inner.as<For>();
+      return loop && loop->for_kind == ForKind::kBlockIdxX;
+    });
+  }
+
+  // Adds the buffers that the launch uses, its tickets, then all shapes.
   void AddArguments(LaunchBody& launch) {
+    const bool goes_on = GoesOnBehindBlocks(launch.body);
     for (const auto& [var, argument] : globals_) {
       KernelArgument used = argument;
       used.written = IsWritten(launch.body, var);
+      used.handed = goes_on && used.written && IsRead(launch.body, var);
       if (used.written || UsesVar(launch.body, var)) launch.launch.arguments.push_back(used);
     }
+    if (goes_on) launch.launch.arguments.push_back({KernelArgument::Kind::kTickets, 0, true});
     for (size_t i = 0; i < fn_.vars.size(); ++i) {
       launch.launch.arguments.push_back({KernelArgument::Kind::kShape, i, false});
       launch.bounds[fn_.vars[i]] = {fn_.vars[i]->low, fn_.vars[i]->high};
@@ -212,6 +240,18 @@ class LaunchFinder {
       const auto* copy = stmt.as<AsyncCopy>();
       return (store && store->buffer == var) || (copy && copy->destination.buffer == var);
     });
+  }
+
+  static bool IsRead(const Stmt& body, const Var& var) {
+    bool read = false;
+    PreOrderExprs(body, [&](const Expr& expr) {
+      const auto* load = expr.as<Load>();
+      read = read || (load && load->buffer == var);
+    });
+    return read || Contains(body, [&](const Stmt& stmt) {
+             const auto* copy = stmt.as<AsyncCopy>();
+             return copy && copy->source.buffer == var;
+           });
   }
 
   struct Global {

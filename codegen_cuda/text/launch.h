@@ -14,10 +14,12 @@ namespace tcc {
 
 // An argument of a kernel, 8 bytes: a pointer, aligned to 16 bytes, or a shape as a long long.
 struct KernelArgument {
-  enum class Kind : uint8_t { kParameter, kWorkspace, kShape };
+  // kTickets: a counter of 32 bits for each block along x, zero before and after the launch.
+  enum class Kind : uint8_t { kParameter, kWorkspace, kShape, kTickets };
   Kind kind = Kind::kParameter;
   size_t index = 0;      // into Function::params, the plan's workspaces, or Function::vars
   bool written = false;  // whether this kernel writes it
+  bool handed = false;   // whether its last block reads what its other blocks write
 };
 
 struct Launch {
@@ -67,8 +69,9 @@ int AxisOf(ForKind kind);
 // The number of threads along an axis is the maximum over its loops; the number of blocks is the
 // extent of its loop. Error (Unsupported): a launch beyond the target's limits of threads, blocks
 // or shared memory, all of them by name; a block loop inside a serial loop, or two block loops of
-// one axis with different extents; a thread's or warp's buffer of free size; warp buffers where a
-// warp is not a row of threads along x.
+// one axis with different extents; statements behind block loops (ir/analysis/behind_blocks.h) that
+// are not along y, inside those along x; a thread's or warp's buffer of free size; warp buffers
+// where a warp is not a row of threads along x.
 StatusOr<LaunchBodies> FindLaunches(const Function& fn, const Target& target);
 
 }  // namespace tcc

@@ -20,6 +20,8 @@ constexpr std::string_view kMachinePart = R"(#ifdef TCC_EMULATOR
 #define TCC_END_KERNEL(name)
 #define TCC_INPUT(type, name) const type* __restrict__ name
 #define TCC_OUTPUT(type, name) type* __restrict__ name
+#define TCC_HANDED(type, name) type* name
+#define TCC_TICKETS(name) unsigned* name
 #define TCC_SHAPE(name) const long long name
 #define TCC_SHARED(type, name, count) __shared__ __align__(16) type name[count]
 #define TCC_SHARED_AT(type, name, offset, count) \
@@ -35,6 +37,17 @@ TCC_DEVICE int tcc_block_x() { return (int)blockIdx.x; }
 TCC_DEVICE int tcc_block_y() { return (int)blockIdx.y; }
 TCC_DEVICE int tcc_block_z() { return (int)blockIdx.z; }
 TCC_DEVICE void tcc_barrier() { __syncthreads(); }
+TCC_DEVICE void tcc_fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+TCC_DEVICE bool tcc_is_first_thread() { return (threadIdx.x | threadIdx.y | threadIdx.z) == 0; }
+// Returns whether this is the last of the tile's blocks to come here, the same to all its threads.
+TCC_DEVICE bool tcc_is_last(unsigned* tickets, int tile, int blocks) {
+  __syncthreads();
+  bool last = tcc_is_first_thread() && atomicAdd(tickets + tile, 1u) == (unsigned)blocks - 1;
+  return __syncthreads_or(last);
+}
+TCC_DEVICE void tcc_reset_ticket(unsigned* tickets, int tile) {
+  if (tcc_is_first_thread()) tickets[tile] = 0;
+}
 
 template <class T, int N>
 struct __align__(sizeof(T) * N) TccVector {

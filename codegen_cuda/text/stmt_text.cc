@@ -7,6 +7,7 @@
 
 #include "codegen_cuda/text/c_types.h"
 #include "codegen_cuda/text/scalar_text.h"
+#include "ir/analysis/behind_blocks.h"
 #include "ir/expr/lane_of.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
@@ -104,7 +105,9 @@ void StmtText::EmitSeq(const Seq& seq) {
     if (!together.empty()) Emit(SeqOf(std::exchange(together, {})));
   };
   if (!HasGuard()) {
-    for (const Stmt& child : seq.stmts) Emit(child);
+    const size_t behind = FirstBehindBlocks(seq);
+    for (size_t i = 0; i < behind; ++i) Emit(seq.stmts[i]);
+    if (behind < seq.stmts.size()) EmitBehindBlocks(seq, behind);
     return;
   }
   for (const Stmt& child : seq.stmts) {
@@ -116,6 +119,24 @@ void StmtText::EmitSeq(const Seq& seq) {
     Emit(child);
   }
   flush();
+}
+
+// Emits the statements of `seq` from `first` on. A fence before the ticket orders the block's own
+// stores, one behind it the loads of what others stored.
+void StmtText::EmitBehindBlocks(const Seq& seq, size_t first) {
+  Expr blocks;
+  PreOrder(seq.stmts[first - 1], [&](const Stmt& stmt) {
+    const auto* loop = stmt.as<For>();
+    if (loop && IsBlockIdx(loop->for_kind)) blocks = loop->extent;
+  });
+  exprs_.Start({blocks});
+  const std::string count = exprs_.Emit(blocks).text;
+  kernel_.Line("tcc_fence();");
+  kernel_.Open(fmt::format("if (tcc_is_last({}, tcc_block_x(), {}))", kernel_.tickets, count));
+  kernel_.Line(fmt::format("tcc_reset_ticket({}, tcc_block_x());", kernel_.tickets));
+  kernel_.Line("tcc_fence();");
+  Emit(SeqOf({seq.stmts.begin() + static_cast<std::ptrdiff_t>(first), seq.stmts.end()}));
+  kernel_.Close();
 }
 
 void StmtText::EmitThreads(const For& loop) {

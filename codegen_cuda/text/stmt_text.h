@@ -15,6 +15,9 @@ namespace tcc {
 // iterations than the block has threads along its axis, an if keeps the other threads out. The if
 // encloses as many statements as possible, but never a barrier, and never another loop of the same
 // axis: the inner loop's guard replaces it there.
+//
+// The last block to end runs the statements behind loops over blocks. Each takes a ticket once its
+// stores are visible to all; the last one sees by its ticket that it is.
 class StmtText {
  public:
   // `threads` is the number of threads of a block along each axis.
@@ -27,6 +30,7 @@ class StmtText {
   // Writes the statement without an if around it; guards still pending apply to its children.
   void EmitUnguarded(const Stmt& stmt);
   void EmitSeq(const Seq& seq);
+  void EmitBehindBlocks(const Seq& seq, size_t first);
   void EmitThreads(const For& loop);
   bool HasGuard() const;
   bool FitsUnderGuard(const Stmt& stmt) const;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ir/analysis/behind_blocks.h"
 #include "ir/expr/visitor.h"
 #include "ir/interpret/interpret_nest_code.h"
 #include "support/integer_division.h"
@@ -103,10 +104,11 @@ class FunctionCompiler {
     }
     std::unique_ptr<Code> code = CompileInside(stmt);
     code->lockstep =
-        in_launch_ && Contains(stmt, [](const Stmt& inner) {
-          const auto* allocate = inner.as<Allocate>();
-          return inner.as<Barrier>() || (allocate && allocate->buffer.scope != Scope::kLocal);
-        });
+        in_launch_ && (GoesOnBehindBlocks(stmt) || Contains(stmt, [](const Stmt& inner) {
+                         const auto* allocate = inner.as<Allocate>();
+                         return inner.as<Barrier>() ||
+                                (allocate && allocate->buffer.scope != Scope::kLocal);
+                       }));
     code->in_order = in_launch_ && code->kind != CodeKind::kNest && UsesFragments(stmt);
     if (launch) in_launch_ = false;
     code->launch = launch;
@@ -138,17 +140,22 @@ class FunctionCompiler {
     return extents;
   }
 
+  // Puts a barrier behind loops over blocks: the rest waits until all of them have ended.
+  void CompileSeq(const Seq& seq, Code& code) {
+    const size_t behind = in_launch_ ? FirstBehindBlocks(seq) : seq.stmts.size();
+    for (size_t i = 0; i < seq.stmts.size(); ++i) {
+      if (i == behind) code.children.push_back(CompileStmt(MakeStmt<Barrier>(Scope::kShared)));
+      code.children.push_back(CompileStmt(seq.stmts[i]));
+    }
+  }
+
   std::unique_ptr<Code> CompileInside(const Stmt& stmt) {
     if (std::optional<Chain> chain = FindChain(stmt, options_.merge_parallel)) {
       return CompileNest(*chain);
     }
     auto code = std::make_unique<Code>();
     VisitStmt(stmt, Overloaded{
-                        [&](const Seq& seq) {
-                          for (const Stmt& inner : seq.stmts) {
-                            code->children.push_back(CompileStmt(inner));
-                          }
-                        },
+                        [&](const Seq& seq) { CompileSeq(seq, *code); },
                         [&](const For& loop) { CompileLoop(loop, *code); },
                         [&](const Block& block) { CompileBlock(block, *code); },
                         [&](const If& branch) {

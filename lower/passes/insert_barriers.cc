@@ -6,6 +6,7 @@
 
 #include "ir/analysis/accesses.h"
 #include "ir/analysis/affine.h"
+#include "ir/analysis/behind_blocks.h"
 #include "ir/expr/compare.h"
 #include "ir/expr/substitute.h"
 #include "ir/expr/visitor.h"
@@ -154,7 +155,11 @@ class BarrierInserter {
 
   Stmt InsertInSeq(const Seq& seq, Pending& pending) {
     std::vector<Stmt> stmts;
-    for (const Stmt& child : seq.stmts) {
+    const size_t behind = FirstBehindBlocks(seq);
+    for (size_t i = 0; i < seq.stmts.size(); ++i) {
+      // The blocks have ended, and with them all their accesses.
+      if (i == behind) pending.clear();
+      const Stmt& child = seq.stmts[i];
       if (Conflicts(pending, FirstAccesses(child))) {
         stmts.push_back(MakeStmt<Barrier>(Scope::kShared));
         pending.clear();
@@ -225,8 +230,9 @@ class BarrierInserter {
       return open || MayBeEmpty(*loop);
     }
     if (const auto* seq = stmt.as<Seq>()) {
-      for (const Stmt& child : seq->stmts) {
-        if (!CollectFirst(child, accesses)) return false;
+      const size_t behind = FirstBehindBlocks(*seq);
+      for (size_t i = 0; i < seq->stmts.size(); ++i) {
+        if (i == behind || !CollectFirst(seq->stmts[i], accesses)) return false;
       }
     }
     return true;

@@ -57,6 +57,13 @@ Function HoistConditions(const Function& fn);
 // index.
 Function FlattenBuffers(const Function& fn);
 
+// Makes the global buffers inside loops over blocks workspaces round the launch, with a part for
+// each block. Expects flat buffers.
+//
+//   for x blockIdx.x { alloc P[c]; .. P[i] .. }  -->  alloc P[X * c]; for x blockIdx.x { .. P[x * c
+//   + i] .. }
+Function HoistWorkspaces(const Function& fn);
+
 // Makes one thread perform each store of a leaf outside local memory: index 0 of every thread axis
 // or vthread that its bindings ignore. Writes these rules out as guards and loops.
 Function GuardIdleThreads(const Function& fn);

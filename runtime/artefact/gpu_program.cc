@@ -46,6 +46,8 @@ size_t ArgumentLimit(GpuArgument::Kind kind, const GpuKernel& kernel) {
       return kernel.workspace_bytes.size();
     case GpuArgument::Kind::kShape:
       return kernel.shapes;
+    case GpuArgument::Kind::kTickets:
+      return 1;
   }
   __builtin_unreachable();
 }

@@ -24,11 +24,12 @@ struct GpuImage {
 };
 
 // An argument of a launch. Every argument takes 8 bytes: the address of a buffer or workspace, at a
-// multiple of 16, or a shape as an int64.
+// multiple of 16, or a shape as an int64. Tickets are a counter of 32 bits for each block along x,
+// all zero before and after the launch; launches that run one after the other may share them.
 struct GpuArgument {
-  enum class Kind : uint8_t { kBuffer, kWorkspace, kShape };
+  enum class Kind : uint8_t { kBuffer, kWorkspace, kShape, kTickets };
   Kind kind = Kind::kBuffer;
-  uint32_t index = 0;  // into the buffers of the Call, the kernel's workspaces, or its shapes
+  uint32_t index = 0;  // into the buffers of the Call, the kernel's workspaces, its shapes; or 0
 };
 
 struct GpuLaunch {

@@ -55,7 +55,7 @@ GpuLaunch ReadLaunch(ByteReader& reader) {
   launch.dynamic_shared_bytes = reader.I64();
   size_t arguments = reader.Count(kArgumentBytes);
   for (size_t i = 0; i < arguments && reader.ok(); ++i) {
-    auto kind = ReadEnum(reader, GpuArgument::Kind::kShape, "kind of argument");
+    auto kind = ReadEnum(reader, GpuArgument::Kind::kTickets, "kind of argument");
     launch.arguments.push_back({kind, reader.U32()});
   }
   return launch;

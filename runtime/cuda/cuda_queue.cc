@@ -15,6 +15,9 @@ namespace {
 // The alignment of buffers and workspaces.
 constexpr int64_t kAlignment = 256;
 
+// The size of a counter of blocks, which has 32 bits.
+constexpr int64_t kTicketBytes = 4;
+
 // The largest grid: CUDA C Programming Guide, table of compute capabilities.
 constexpr std::array<int64_t, 3> kMaxBlocks = {0x7fffffff, 65535, 65535};
 
@@ -34,6 +37,12 @@ StatusOr<std::optional<std::array<unsigned, 3>>> GridOf(const GpuLaunch& launch,
   }
   if (empty) return std::optional<std::array<unsigned, 3>>();
   return std::optional(grid);
+}
+
+bool HasTickets(const GpuLaunch& launch) {
+  return std::ranges::any_of(launch.arguments, [](const GpuArgument& argument) {
+    return argument.kind == GpuArgument::Kind::kTickets;
+  });
 }
 
 // The layout of a kernel's workspaces, one after the other, in memory of `end` bytes.
@@ -240,6 +249,19 @@ Status CudaQueue::GrowScratch(int64_t bytes) {
   return Replace(scratch_, bytes, "the workspaces of a kernel");
 }
 
+Status CudaQueue::GrowTickets(int64_t count) {
+  const int64_t bytes = count * kTicketBytes;
+  if (tickets_.bytes() >= bytes) return OkStatus();
+  TCC_CHECK(!recording_) << "tickets grow while work is recorded";
+  TCC_RETURN_IF_ERROR(Replace(tickets_, bytes, "the tickets of a kernel's blocks"));
+  Status cleared =
+      TCC_CUDA_CALL(driver(), "clearing tickets", cuMemsetD8Async, AddressOf(tickets_.data()), 0,
+                    static_cast<size_t>(bytes), stream());
+  // Memory that was not cleared would be used as it is.
+  if (!cleared.ok()) tickets_.Reset();
+  return cleared;
+}
+
 Status CudaQueue::PlaceWorkspaces(const GpuKernel& kernel, std::span<const int64_t> shapes) {
   workspaces_.clear();
   if (kernel.workspace_bytes.empty()) return OkStatus();
@@ -315,6 +337,9 @@ void CudaQueue::PassAll(const GpuLaunch& launch, const LaunchArguments& argument
         Pass(workspaces_[index].data,
              {workspaces_[index].bytes, CudaArgumentNote::Kind::kWorkspace});
         break;
+      case GpuArgument::Kind::kTickets:
+        Pass(AddressOf(tickets_.data()), {tickets_.bytes(), CudaArgumentNote::Kind::kKnown});
+        break;
       case GpuArgument::Kind::kShape:
         Pass(static_cast<uint64_t>(arguments.shape_args[index]), {});
         break;
@@ -326,6 +351,7 @@ Status CudaQueue::Enqueue(const GpuLaunch& launch, CudaFunctionHandle function,
                           const LaunchArguments& arguments) {
   TCC_ASSIGN_OR_RETURN(auto grid, GridOf(launch, arguments.shape_args));
   if (!grid) return OkStatus();
+  if (HasTickets(launch)) TCC_RETURN_IF_ERROR(GrowTickets((*grid)[0]));
   PassAll(launch, arguments);
   value_places_.clear();
   for (uint64_t& value : values_) value_places_.push_back(&value);

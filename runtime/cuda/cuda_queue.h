@@ -48,6 +48,7 @@ class CudaQueue final : public DeviceQueue {
   Status CopyApart(uint8_t* to, const uint8_t* from, int64_t bytes);
   Status Replace(CudaMemory& memory, int64_t bytes, std::string_view what);
   Status GrowScratch(int64_t bytes);
+  Status GrowTickets(int64_t count);
   Status PlaceWorkspaces(const GpuKernel& kernel, std::span<const int64_t> shapes);
   void Pass(uint64_t value, const CudaArgumentNote& note);
   void Pass(const void* buffer, CudaArgumentNote note);
@@ -59,6 +60,8 @@ class CudaQueue final : public DeviceQueue {
   std::shared_ptr<const CudaProgram> program_;
   std::vector<CudaMemory> slots_;
   CudaMemory scratch_;  // the current kernel's workspaces, or an overlapping copy's temporary
+  // A counter for each block along x of the largest launch that has tickets, zero between launches.
+  CudaMemory tickets_;
   // The staged uploads, and the staged downloads with their destinations.
   struct Arrival {
     std::span<uint8_t> to;

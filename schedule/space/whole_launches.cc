@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "ir/analysis/accesses.h"
+#include "ir/analysis/behind_blocks.h"
 #include "ir/analysis/cross_thread.h"
 #include "ir/analysis/privatize.h"
 #include "ir/expr/visitor.h"
@@ -15,6 +16,10 @@ namespace {
 
 bool IsSeenByAll(const Buffer& buffer) {
   return buffer.scope == Scope::kGlobal || buffer.scope == Scope::kConstant;
+}
+
+bool Holds(const std::vector<Var>& vars, const Var& var) {
+  return std::ranges::find(vars, var) != vars.end();
 }
 
 // Returns the first loop in `stmt`, outermost first, that `wanted` accepts.
@@ -119,14 +124,14 @@ Status ExpectSharedInOrder(const Stmt& nest) {
       "loop '{}' of a launch is parallel, round shared memory; expected one in order", loop->key);
 }
 
-// Expects a nest with hardware indices.
-Status ExpectPrivateMemory(const Stmt& nest) {
+// Expects a nest with hardware indices. Its workspaces alone may be global.
+Status ExpectPrivateMemory(const Stmt& nest, const std::vector<Var>& workspaces) {
   TCC_RETURN_IF_ERROR(ExpectWholeWarps(nest));
   TCC_RETURN_IF_ERROR(ExpectSharedInOrder(nest));
   Status status;
   PreOrder(nest, [&](const Stmt& stmt) {
     const auto* allocate = stmt.as<Allocate>();
-    if (!status.ok() || !allocate) return;
+    if (!status.ok() || !allocate || Holds(workspaces, allocate->buffer.var)) return;
     status = ExpectInsideLaunch(*allocate);
     if (!IsSeenByAll(allocate->buffer)) return;
     status =
@@ -148,6 +153,32 @@ void CollectLeaves(const Stmt& stmt, std::vector<const For*>& grid, std::vector<
   if (bound) grid.push_back(loop);
   ForEachChild(stmt, [&](const Stmt& child) { CollectLeaves(child, grid, leaves); });
   if (bound) grid.pop_back();
+}
+
+// Returns the workspaces of a launch that goes on behind its blocks along y; none for any other
+// launch. Error: it goes on behind blocks, but its form is not
+//
+//   for x blockIdx.x { alloc .. { for p blockIdx.y { parts } rest } }
+StatusOr<std::vector<Var>> WorkspacesOf(const Stmt& nest) {
+  std::vector<Var> workspaces;
+  if (!GoesOnBehindBlocks(nest)) return workspaces;
+  const auto* tiles = nest.as<For>();
+  bool legal = tiles && tiles->for_kind == ForKind::kBlockIdxX;
+  Stmt body = legal ? tiles->body : nest;
+  for (; const auto* allocate = body.as<Allocate>(); body = allocate->body) {
+    if (allocate->buffer.scope == Scope::kGlobal) workspaces.push_back(allocate->buffer.var);
+  }
+  const auto* seq = body.as<Seq>();
+  legal = legal && seq;
+  for (size_t i = 0; legal && i < FirstBehindBlocks(*seq); ++i) {
+    const auto* parts = seq->stmts[i].as<For>();
+    legal = parts && parts->for_kind == ForKind::kBlockIdxY && !HoldsBlocks(parts->body);
+  }
+  if (legal) return workspaces;
+  return InvalidInput(
+      "block '{}' is in a launch that goes on behind loops over blocks; expected loops along y, "
+      "directly inside one along x",
+      BlocksOf(nest).back()->name);
 }
 
 // Checks that other leaves of a launch touch global memory that a leaf writes only from the same
@@ -177,8 +208,11 @@ Status ExpectAtRoot(const Stmt& stmt, const std::vector<Buffer>& global) {
   if (const auto* seq = stmt.as<Seq>()) {
     for (const Stmt& child : seq->stmts) TCC_RETURN_IF_ERROR(ExpectAtRoot(child, global));
   } else if (stmt.as<For>() && FindInside(stmt, IsHardware)) {
-    TCC_RETURN_IF_ERROR(ExpectPrivateMemory(stmt));
-    return ExpectIndependentBlocks(stmt, global);
+    std::vector<Buffer> outside = global;
+    std::erase_if(outside, [&](const Buffer& buffer) { return IsAllocatedIn(stmt, buffer.var); });
+    TCC_RETURN_IF_ERROR(ExpectIndependentBlocks(stmt, outside));
+    TCC_ASSIGN_OR_RETURN(const std::vector<Var> workspaces, WorkspacesOf(stmt));
+    return ExpectPrivateMemory(stmt, workspaces);
   } else if (const auto* allocate = stmt.as<Allocate>()) {
     if (!IsSeenByAll(allocate->buffer)) {
       return InvalidInput("{} buffer '{}' lives round the launches; place it in a loop of one",

@@ -17,7 +17,8 @@ namespace tcc {
 //   - it is a warp's and lives inside a threadIdx.x loop, or the number of threads along x is not
 //     the number of lanes of a warp
 //   - it is global and lives inside a launch, or two blocks of a launch share it, one of them
-//     writing, that are not under the same blockIdx loops
+//     writing, that are not under the same blockIdx loops; unless the launch goes on behind its
+//     blocks along y (ir/analysis/behind_blocks.h) and the buffer lives inside the loop along x
 // For a parallel loop round shared memory the error names the loop. A function without hardware
 // indices always passes.
 Status ExpectWholeLaunches(const Function& fn);

@@ -126,6 +126,9 @@ struct CudaPoolProperties {
   CALL(cuMemcpyDtoDAsync_v2, \
        (CudaAddress to, CudaAddress from, size_t bytes, CudaStreamHandle stream), \
        (to, from, bytes, stream)) \
+  CALL(cuMemsetD8Async, \
+       (CudaAddress memory, unsigned char value, size_t bytes, CudaStreamHandle stream), \
+       (memory, value, bytes, stream)) \
   CALL(cuStreamCreate, (CudaStreamHandle* stream, unsigned flags), (stream, flags)) \
   CALL(cuStreamDestroy_v2, (CudaStreamHandle stream), (stream)) \
   CALL(cuStreamGetCtx, \

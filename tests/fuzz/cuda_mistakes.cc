@@ -142,6 +142,22 @@ constexpr CudaMistake kMistakes[] = {
                       [](const Match&) { return std::string("= tcc_thread_x() ^ 1;"); });
      },
      CudaMistake::Needs::kFragments},
+    {"CUDA: a fence of a ticket is missing",
+     [](Text text, uint64_t which) { return Rewrite(text, R"(tcc_fence\(\);)", which, Nothing); },
+     CudaMistake::Needs::kTickets},
+    {"CUDA: a ticket is not reset",
+     [](Text text, uint64_t which) {
+       return Rewrite(text, R"(tcc_reset_ticket\([^;]*\);)", which, Nothing);
+     },
+     CudaMistake::Needs::kTickets},
+    {"CUDA: tickets count a block less",
+     [](Text text, uint64_t which) {
+       return Rewrite(text, R"((tcc_is_last\(\w+, tcc_block_x\(\), )(\d+)\))", which,
+                      [](const Match& match) {
+                        return match[1].str() + std::to_string(Number(match, 2) - 1) + ")";
+                      });
+     },
+     CudaMistake::Needs::kTickets},
     {"CUDA: an accumulator is not set",
      [](Text text, uint64_t which) {
        return Rewrite(text, R"(\n *\w+\[[^;\]]*\] = 0\.0f?;)", which, Nothing);

@@ -16,8 +16,9 @@ struct CudaMistake {
   // Changes the `which`-th place (modulo their number) in the text of kernels; nothing if there is
   // none.
   std::optional<std::string> (*plant)(const std::string& kernels, uint64_t which);
-  // What the mistake needs of a schedule: copies that go on while threads compute; fragments.
-  enum class Needs : uint8_t { kNothing, kCopies, kFragments };
+  // What the mistake needs of a schedule: copies that go on while threads compute; fragments;
+  // blocks that take tickets.
+  enum class Needs : uint8_t { kNothing, kCopies, kFragments, kTickets };
   Needs needs = Needs::kNothing;
 };
 

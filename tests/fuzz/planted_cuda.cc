@@ -1,4 +1,5 @@
 #include "codegen_cuda/text/prelude.h"
+#include "ir/analysis/behind_blocks.h"
 #include "ir/simplify/simplify.h"
 #include "lower/pipeline.h"
 #include "lower/split_prepare.h"
@@ -22,6 +23,11 @@ bool IsAsynchronous(const Trace& trace) {
   return Print(trace).find("pipelined_async") != std::string::npos;
 }
 
+bool TakesTickets(const SpikeProgram& spike) {
+  StatusOr<SymbolicProgram> program = Instantiate(spike.fn, spike.trace);
+  return program.ok() && GoesOnBehindBlocks(program->fn.body);
+}
+
 // A hand-written schedule, or a sketch of a function over all dtypes.
 struct Subject {
   ScheduledFunction scheduled;
@@ -34,7 +40,8 @@ Subject AnySubject(CudaMistake::Needs needs, const Target& target, Random& rando
     return {{"product", fn, FirstSketch(fn, target).trace}, RandomArguments(fn, random)};
   }
   bool asynchronous = needs == CudaMistake::Needs::kCopies;
-  if (!asynchronous && random.OneIn(2)) {
+  bool tickets = needs == CudaMistake::Needs::kTickets;
+  if (!asynchronous && !tickets && random.OneIn(2)) {
     TypedFunction typed = RandomTypedFunction(random);
     std::vector<Sketch> sketches = GenerateSketches(typed.fn, target);
     return {{"typed", typed.fn, sketches[random.Below(sketches.size())].trace}, typed.arguments};
@@ -42,6 +49,7 @@ Subject AnySubject(CudaMistake::Needs needs, const Target& target, Random& rando
   for (;;) {
     SpikeProgram spike = BuildSpike(random.Below(SpikeCount()), random);
     if (asynchronous && !IsAsynchronous(spike.trace)) continue;
+    if (tickets && !TakesTickets(spike)) continue;
     std::vector<Tensor> arguments = RandomArguments(spike.fn, random);
     return {{spike.name, spike.fn, spike.trace}, std::move(arguments)};
   }

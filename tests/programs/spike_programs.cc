@@ -312,6 +312,26 @@ bind B_s/ax0 threadIdx.y
 decompose_reduction mm mm/k.0
 pipeline mm/k.0 2 pipelined_async
 )"},
+    {"matmul on threads, parts summed by the last block", RandomMatmul, R"(
+split mm/k [k1, k2]
+rfactor mm mm/k.0 0 global mm_p
+split mm_p/i [i1]
+split mm_p/j [j1]
+reorder [mm_p/i.0, mm_p/j.0, mm_p/k.0, mm_p/i.1, mm_p/j.1, mm_p/k.1, mm_p/k.2]
+fuse mm_p/i.0 mm_p/j.0
+bind mm_p/(i.0*j.0) blockIdx.x
+bind mm_p/k.0 blockIdx.y
+bind mm_p/i.1 threadIdx.y
+bind mm_p/j.1 threadIdx.x
+decompose_reduction mm_p mm_p/k.1
+reverse_compute_at mm mm_p/(i.0*j.0)
+fuse mm/i mm/j
+split mm/(i*j) [j2, s]
+reorder [mm/(i*j).1, mm/p, mm/(i*j).0, mm/(i*j).2]
+bind mm/(i*j).1 threadIdx.x
+decompose_reduction mm mm/p
+unroll mm/(i*j).2
+)"},
     {"softmax, partial results for lanes",
      [](Random& random) { return SoftmaxFunction(Extent(random), Extent(random)); }, R"(
 split out/i [i1]

@@ -23,7 +23,7 @@ GpuProgram SampleProgram() {
                    .image = 1,
                    .block = {32, 4, 2},
                    .dynamic_shared_bytes = 65536,
-                   .arguments = {{Kind::kWorkspace, 0}, {Kind::kBuffer, 1}}};
+                   .arguments = {{Kind::kWorkspace, 0}, {Kind::kBuffer, 1}, {Kind::kTickets, 0}}};
   GpuProgram program{.sm = 86, .code = GpuCode::kCubin, .images = {}, .kernels = {}};
   program.images = {{.code = {1, 2, 3}}, {.code = {4}, .ptx = {'.', 'v'}}};
   program.kernels = {{.buffers = 2,
@@ -66,6 +66,7 @@ TEST_CASE("a program of kernels for a GPU survives encoding", "[runtime][gpu_pro
   CHECK(*Evaluate(fill.grid[0], std::vector<int64_t>{300}) == 3);
   CHECK(fill.arguments[2].kind == Kind::kShape);
   CHECK(back->kernels[0].launches[1].dynamic_shared_bytes == 65536);
+  CHECK(back->kernels[0].launches[1].arguments[2].kind == Kind::kTickets);
 }
 
 TEST_CASE("a program that does not fit its model or any GPU is refused by name",
@@ -95,6 +96,8 @@ TEST_CASE("a program that does not fit its model or any GPU is refused by name",
         "232448 in all");
   CHECK(LaunchRefusal([](GpuLaunch& l) { l.arguments.push_back({Kind::kBuffer, 2}); }) ==
         "kernel 'sum': argument 3 is number 2 of its kind; there are 2");
+  CHECK(LaunchRefusal([](GpuLaunch& l) { l.arguments.push_back({Kind::kTickets, 1}); }) ==
+        "kernel 'sum': argument 3 is number 1 of its kind; there are 1");
   CHECK(LaunchRefusal([](GpuLaunch& l) { l.arguments.resize(513); }) ==
         "kernel 'sum': a launch has 513 arguments; expected at most 512");
 }

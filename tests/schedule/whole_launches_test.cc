@@ -100,6 +100,22 @@ TEST_CASE("thread blocks of a launch do not wait for each other", "[schedule][wh
   CHECK(WhyNotWhole("decompose_reduction mm mm/i\nbind mm.init/j blockIdx.x").empty());
 }
 
+TEST_CASE("a launch goes on behind its blocks along y", "[schedule][whole_launches]") {
+  const std::string parts =
+      "split mm/k [3]\nrfactor mm mm/k.0 0 global part\nreorder [part/i, part/k.0, part/j]\n"
+      "decompose_reduction part part/j\nreverse_compute_at mm part/i\n";
+  CHECK(WhyNotWhole(parts + "bind part/i blockIdx.x\nbind part/k.0 blockIdx.y").empty());
+  const std::string why =
+      "block 'mm' is in a launch that goes on behind loops over blocks; expected loops along y, "
+      "directly inside one along x";
+  CHECK(WhyNotWhole(parts + "bind part/k.0 blockIdx.y") == why);
+  CHECK(WhyNotWhole(parts + "bind part/i blockIdx.x\nbind part/k.0 blockIdx.z") == why);
+  CHECK(WhyNotWhole(parts + "bind part/i blockIdx.y\nbind part/k.0 blockIdx.x") == why);
+  // Its initialisation would be every block's.
+  CHECK(WhyNotWhole(parts + "decompose_reduction part part/k.0\nbind part/i blockIdx.x\n"
+                            "bind part/k.0 blockIdx.y") == why);
+}
+
 TEST_CASE("without hardware indices everything is whole", "[schedule][whole_launches]") {
   CHECK(WhyNotWhole("cache_write mm C local C_l").empty());
 }

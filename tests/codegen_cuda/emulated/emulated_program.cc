@@ -1,5 +1,6 @@
 #include "tests/codegen_cuda/emulated/emulated_program.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "codegen_cuda/text/prelude.h"
@@ -29,6 +30,7 @@ struct RunMemory {
   std::vector<void*> parameters;
   std::vector<void*> workspaces;
   std::vector<int64_t> shapes;
+  void* tickets = nullptr;
 
   const void* Slot(const KernelArgument& argument) const {
     switch (argument.kind) {
@@ -38,6 +40,8 @@ struct RunMemory {
         return &workspaces[argument.index];
       case KernelArgument::Kind::kShape:
         return &shapes[argument.index];
+      case KernelArgument::Kind::kTickets:
+        return &tickets;
     }
     TCC_UNREACHABLE();
   }
@@ -61,9 +65,23 @@ Status Fill(const LaunchPlan& plan, const Assignment& shapes, const std::vector<
   return OkStatus();
 }
 
+// Allocates tickets that suffice for each launch.
+Status AddTickets(const LaunchPlan& plan, const Assignment& shapes, RunMemory& memory) {
+  int64_t most = 0;
+  for (const Launch& launch : plan.launches) {
+    std::optional<int64_t> blocks = EvaluateInt(launch.grid[0], shapes);
+    TCC_CHECK(blocks) << launch.kernel;
+    most = std::max(most, *blocks);
+  }
+  const int64_t bytes = most * static_cast<int64_t>(sizeof(uint32_t));
+  TCC_ASSIGN_OR_RETURN(memory.tickets, memory.device.Allocate(bytes));
+  memset(memory.tickets, 0, static_cast<size_t>(bytes));
+  return OkStatus();
+}
+
 // Nothing where the grid is empty.
 Status RunLaunch(const emulator::Program& program, const Launch& launch, const Assignment& shapes,
-                 const RunMemory& memory) {
+                 const RunMemory& memory, emulator::BlockOrder order) {
   std::array<uint32_t, 3> grid;
   for (size_t axis = 0; axis < 3; ++axis) {
     std::optional<int64_t> blocks = EvaluateInt(launch.grid[axis], shapes);
@@ -76,7 +94,8 @@ Status RunLaunch(const emulator::Program& program, const Launch& launch, const A
       .grid = {grid[0], grid[1], grid[2]},
       .block = {static_cast<uint32_t>(launch.block[0]), static_cast<uint32_t>(launch.block[1]),
                 static_cast<uint32_t>(launch.block[2])},
-      .dynamic_shared_bytes = launch.dynamic_shared_bytes};
+      .dynamic_shared_bytes = launch.dynamic_shared_bytes,
+      .block_order = order};
   for (const KernelArgument& argument : launch.arguments)
     options.arguments.push_back(memory.Slot(argument));
   return emulator::Launch(program, memory.device, options);
@@ -123,15 +142,16 @@ StatusOr<EmulatedProgram> EmulatedProgram::Compile(std::vector<Function> functio
 }
 
 Status EmulatedProgram::Run(size_t which, std::vector<Tensor>& arguments,
-                            std::span<const int64_t> shapes) const {
+                            std::span<const int64_t> shapes, emulator::BlockOrder order) const {
   const LaunchPlan& plan = source_.plans[which];
   Assignment values = ShapesOf(functions_[which], shapes);
   TCC_CHECK(arguments.size() == functions_[which].params.size()) << functions_[which].name;
   RunMemory memory;
   memory.shapes.assign(shapes.begin(), shapes.end());
   TCC_RETURN_IF_ERROR(Fill(plan, values, arguments, memory));
+  TCC_RETURN_IF_ERROR(AddTickets(plan, values, memory));
   for (const Launch& launch : plan.launches)
-    TCC_RETURN_IF_ERROR(RunLaunch(*program_, launch, values, memory));
+    TCC_RETURN_IF_ERROR(RunLaunch(*program_, launch, values, memory, order));
   for (size_t i = 0; i < arguments.size(); ++i) {
     Tensor& tensor = arguments[i];
     const auto* bytes = static_cast<const uint8_t*>(memory.parameters[i]);

@@ -25,7 +25,8 @@ class EmulatedProgram {
   // Runs function `which` on the tensors, one a parameter, in place: those that it writes hold
   // poison before. `shapes` are the values of its Shape variables. Error: what the emulator finds,
   // with the line of the text.
-  Status Run(size_t which, std::vector<Tensor>& arguments, std::span<const int64_t> shapes) const;
+  Status Run(size_t which, std::vector<Tensor>& arguments, std::span<const int64_t> shapes,
+             emulator::BlockOrder order = emulator::BlockOrder::kForward) const;
 
   const CudaSource& source() const { return source_; }
 

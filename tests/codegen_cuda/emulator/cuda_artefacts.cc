@@ -39,6 +39,24 @@ TCC_KERNEL(count_up, 128)(TCC_INPUT(float, x), TCC_OUTPUT(float, y), TCC_SHAPE(c
 }
 TCC_END_KERNEL(count_up)
 
+TCC_KERNEL(sum_parts, 128)(TCC_INPUT(float, x), TCC_OUTPUT(float, y), TCC_HANDED(float, parts),
+                           TCC_TICKETS(tickets), TCC_SHAPE(count)) {
+  const int i = tcc_block_x() * 128 + tcc_thread_x();
+  const int cell = tcc_block_x() * 256 + tcc_thread_x();
+  if (i < count) {
+    parts[cell + tcc_block_y() * 128] = x[i] * (float)(1 + tcc_block_y());
+  }
+  tcc_fence();
+  if (tcc_is_last(tickets, tcc_block_x(), 2)) {
+    tcc_reset_ticket(tickets, tcc_block_x());
+    tcc_fence();
+    if (i < count) {
+      y[i] = parts[cell] + parts[cell + 128];
+    }
+  }
+}
+TCC_END_KERNEL(sum_parts)
+
 TCC_KERNEL(step, 1)(TCC_INPUT(float, x), TCC_OUTPUT(float, y), TCC_OUTPUT(bool, more),
                     TCC_SHAPE(i)) {
   const float next = 2 * x[0] + (float)i;
@@ -78,6 +96,22 @@ GpuKernel CountUp() {
   return {.buffers = 2, .shapes = 1, .launches = {launch}};
 }
 
+GpuKernel SumParts() {
+  SizeExpr tiles = Combine(SizeOp::kCeilDiv, SizeExpr::Variable(0), 128);
+  GpuLaunch launch{.symbol = "sum_parts",
+                   .grid = {tiles, 2, 1},
+                   .block = {128, 1, 1},
+                   .arguments = {{Kind::kBuffer, 0},
+                                 {Kind::kBuffer, 1},
+                                 {Kind::kWorkspace, 0},
+                                 {Kind::kTickets, 0},
+                                 {Kind::kShape, 0}}};
+  return {.buffers = 2,
+          .shapes = 1,
+          .launches = {launch},
+          .workspace_bytes = {Combine(SizeOp::kMul, tiles, 1024)}};
+}
+
 GpuKernel Step() {
   GpuLaunch launch{
       .symbol = "step",
@@ -93,6 +127,23 @@ Artefact WithKernels(std::vector<std::string> names, std::vector<GpuKernel> kern
   artefact.device = "cuda";
   artefact.kernels = OwnBytes(GpuProgramBytes(program));
   for (std::string& name : names) artefact.metadata.kernels.push_back({std::move(name), {}, 0});
+  return artefact;
+}
+
+// A copy of x, f32[N], and a kernel that makes y of it.
+Artefact OfFreeSize(const std::string& name, GpuKernel kernel) {
+  Artefact artefact = WithKernels({name}, {std::move(kernel)});
+  SizeExpr n = SizeExpr::Variable(0), bytes = Combine(SizeOp::kMul, n, 4);
+  artefact.metadata.shape_variables = {{"N", 0, 4096, 128}};
+  artefact.metadata.kernels[0].shape_args = {{0, int64_t{1} << 24}};
+  artefact.metadata.inputs = {{"x", kFloat32, {n}}};
+  artefact.metadata.outputs = {{"y", kFloat32, {n}}};
+  artefact.plan.shape_variables = 1;
+  artefact.plan.arena_bytes = bytes;
+  artefact.plan.buffers = {{.kind = BufferKind::kInput, .offset = 0, .bytes = bytes},
+                           {.kind = BufferKind::kArena, .offset = 0, .bytes = bytes},
+                           {.kind = BufferKind::kOutput, .offset = 0, .bytes = bytes}};
+  artefact.plan.body = {{PlanCopy{0, 1}}, {PlanCall{0, {1, 2}, {n}}}};
   return artefact;
 }
 
@@ -132,19 +183,11 @@ Artefact ScaleReverseArtefact() {
 }
 
 Artefact DynamicArtefact() {
-  Artefact artefact = WithKernels({"count_up"}, {CountUp()});
-  SizeExpr n = SizeExpr::Variable(0), bytes = Combine(SizeOp::kMul, n, 4);
-  artefact.metadata.shape_variables = {{"N", 0, 4096, 128}};
-  artefact.metadata.kernels[0].shape_args = {{0, int64_t{1} << 24}};
-  artefact.metadata.inputs = {{"x", kFloat32, {n}}};
-  artefact.metadata.outputs = {{"y", kFloat32, {n}}};
-  artefact.plan.shape_variables = 1;
-  artefact.plan.arena_bytes = bytes;
-  artefact.plan.buffers = {{.kind = BufferKind::kInput, .offset = 0, .bytes = bytes},
-                           {.kind = BufferKind::kArena, .offset = 0, .bytes = bytes},
-                           {.kind = BufferKind::kOutput, .offset = 0, .bytes = bytes}};
-  artefact.plan.body = {{PlanCopy{0, 1}}, {PlanCall{0, {1, 2}, {n}}}};
-  return artefact;
+  return OfFreeSize("count_up", CountUp());
+}
+
+Artefact PartsArtefact() {
+  return OfFreeSize("sum_parts", SumParts());
 }
 
 Artefact LoopArtefact() {

@@ -25,6 +25,9 @@ Artefact ScaleReverseArtefact();
 // whose grid depends on N, no loop.
 Artefact DynamicArtefact();
 
+// y = x + 2 * x, likewise; the last of two blocks adds up what both have stored.
+Artefact PartsArtefact();
+
 // state = x; for i in 0..12, at most M times, while state < 1000: state = 2 * state + i; y = state.
 Artefact LoopArtefact();
 

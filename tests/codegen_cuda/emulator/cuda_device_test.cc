@@ -62,6 +62,25 @@ TEST_CASE("a GPU model with a free dimension runs at every size, none included",
   CHECK(emulator::LiveDriverObjects().graph_execs == 2);
 }
 
+TEST_CASE("tickets are cleared when their memory grows and stay zero from run to run",
+          "[codegen_cuda][cuda_device]") {
+  Executor executor = Made(PartsArtefact());
+  struct Run {
+    int64_t n, clears, replays;
+  };
+  for (auto [n, clears, replays] :
+       {Run{3, 1, 0}, Run{3, 0, 1}, Run{3, 0, 1}, Run{300, 1, 0}, Run{300, 0, 1}, Run{300, 0, 1},
+        Run{129, 0, 0}, Run{4096, 1, 0}, Run{0, 0, 0}, Run{4096, 0, 1}, Run{3, 0, 0}}) {
+    emulator::RecordDriverCalls();
+    StatusOr<Values> y = RunOne(executor, {Floats({n}, Values(static_cast<size_t>(n), 2))});
+    INFO("N = " << n << ": " << y.status());
+    REQUIRE(y.ok());
+    CHECK(*y == Values(static_cast<size_t>(n), 6));
+    CHECK(Calls("cuMemsetD8Async") == clears);
+    CHECK(Calls("cuGraphLaunch") == replays);
+  }
+}
+
 // The streams of launches, copies of inputs and memory that is given back, in order.
 std::vector<std::pair<std::string, CudaStreamHandle>> used_streams;
 

@@ -78,6 +78,15 @@ Status RunDynamic() {
   return RunAndUseOn(DynamicArtefact(), {CountStep(2), CountStep(2), CountStep(300)});
 }
 
+// Tickets that are cleared, and again when there are more.
+Status RunParts() {
+  auto step = [](int64_t n) {
+    const std::vector<double> ones(static_cast<size_t>(n), 1), threes(ones.size(), 3);
+    return Step{{Floats({n}, ones)}, threes};
+  };
+  return RunAndUseOn(PartsArtefact(), {step(2), step(2), step(300)});
+}
+
 Status RunLoop() {
   Tensor m = MakeZeroTensor(kInt64, {}), go = MakeZeroTensor(kBool, {});
   SetElementInt(m, 0, 2);
@@ -150,7 +159,7 @@ Status RunTimer() {
   return End();
 }
 
-constexpr Status (*kScenarios[])() = {RunStraight, RunDynamic,  RunLoop,
+constexpr Status (*kScenarios[])() = {RunStraight, RunDynamic,  RunParts, RunLoop,
                                       RunTight,    RunEnqueued, RunTimer};
 
 bool GivesBack(const std::string& call) {

@@ -249,6 +249,42 @@ TEST_CASE("atomic updates of one element by several blocks are right",
   CheckFound(kernel, {"block (3, 0, 0)", "z[0] is written by block number 2"});
 }
 
+TEST_CASE("the holder of the last ticket reads what the other blocks wrote",
+          "[codegen_cuda][cuda_emulator]") {
+  using enum emulator::BlockOrder;
+  for (emulator::BlockOrder order : {kForward, kReverse}) {
+    std::vector<float> output;
+    Status status = Run(With(PartSums(), order), &output);
+    INFO(Message(status));
+    REQUIRE(status.ok());
+    CHECK(output == PartSums().expected);
+  }
+}
+
+TEST_CASE("a ticket without its fences, its reset or the right count is named",
+          "[codegen_cuda][cuda_emulator]") {
+  CheckFound(With(PartSums(), "tcc_fence();  // others see it", ""),
+             {"block (0, 0, 0), thread (0, 0, 0)",
+              "tickets[0] is taken although no fence follows the write of y[0] in line"});
+  CheckFound(With(PartSums(), "tcc_fence();  // others see it",
+                  "tcc_fence();\nif (t == 5) y[part * 32 + 5] = 2 * x[part * 32 + 5];"),
+             {"tickets[0] is taken although no fence follows the write of y[5] in line"});
+  CheckFound(With(PartSums(), "tcc_fence();  // sees others", ""),
+             {"block (0, 2, 0)", "is read although block number 0 of the same launch writes it"});
+  CheckFound(With(PartSums(), "tcc_reset_ticket(tickets, sum);", ""),
+             {"tickets[0] is 3 after the launch; expected 0"});
+  CheckFound(With(PartSums(), "tcc_is_last(tickets, sum, 3)", "tcc_is_last(tickets, sum, 4)"),
+             {"tickets[0] is 3 after the launch; expected 0"});
+  CheckFound(With(PartSums(), "tcc_is_last(tickets, sum, 3)", "tcc_is_last(tickets, sum, 2)"),
+             {"tickets[0] is 1 after the launch; expected 0"});
+  // Blocks that do not hold it read nothing, and the holder nothing of another sum.
+  CheckFound(With(PartSums(), "if (tcc_is_last(tickets, sum, 3)) {",
+                  "if (tcc_is_last(tickets, sum, 3) || tcc_block_y() == 1) {"),
+             {"block (0, 1, 0)", "is read although block number 0 of the same launch writes it"});
+  CheckFound(With(PartSums(), "y[(sum * 3 + p) * 32 + (t ^ 1)]", "y[p * 32 + (t ^ 1)]"),
+             {"block (1, 2, 0)", "is read although block number 0 of the same launch writes it"});
+}
+
 TEST_CASE("blocks run backward compute the same", "[codegen_cuda][cuda_emulator]") {
   for (const Kernel& kernel : {VectorAdd(), Transpose(), TiledMatmul(), PipelinedMatmul()}) {
     std::vector<float> output;

@@ -256,6 +256,37 @@ TCC_END_KERNEL(copy)
   return kernel;
 }
 
+Kernel PartSums() {
+  constexpr int kSums = 2, kParts = 3, kLanes = 32;
+  Kernel kernel = {.name = "part_sums", .grid = {kSums, kParts}, .block = {kLanes}};
+  kernel.text = std::string(kBegin) + R"(
+TCC_KERNEL(part_sums, 32)(TCC_INPUT(float, x), TCC_HANDED(float, y), TCC_TICKETS(tickets)) {
+  const int sum = tcc_block_x(), part = sum * 3 + tcc_block_y(), t = tcc_thread_x();
+  y[part * 32 + t] = 2 * x[part * 32 + t];
+  tcc_fence();  // others see it
+  if (tcc_is_last(tickets, sum, 3)) {
+    tcc_reset_ticket(tickets, sum);
+    tcc_fence();  // sees others
+    float total = 0;
+    for (int p = 0; p < 3; ++p) total = total + y[(sum * 3 + p) * 32 + (t ^ 1)];
+    y[192 + sum * 32 + t] = total;
+  }
+}
+TCC_END_KERNEL(part_sums)
+)";
+  kernel.tickets = kSums;
+  const std::vector<float>& x = kernel.inputs.emplace_back(Integers(kSums * kParts * kLanes, 10));
+  for (float value : x) kernel.expected.push_back(2 * value);
+  for (int sum = 0; sum < kSums; ++sum) {
+    for (int t = 0; t < kLanes; ++t) {
+      float total = 0;
+      for (int p = 0; p < kParts; ++p) total += 2 * x[(sum * kParts + p) * kLanes + (t ^ 1)];
+      kernel.expected.push_back(total);
+    }
+  }
+  return kernel;
+}
+
 Kernel RoundTrip() {
   constexpr int kCount = 1 << 14;
   Kernel kernel = {.name = "round_trip", .grid = {kCount / 256}, .block = {256}};
@@ -310,6 +341,7 @@ Status Run(const Kernel& kernel, std::vector<float>* output) {
     memcpy(buffer(input.size()), input.data(), input.size() * sizeof(float));
   }
   const void* result = buffer(kernel.expected.size());
+  if (kernel.tickets > 0) memset(buffer(kernel.tickets), 0, kernel.tickets * sizeof(uint32_t));
   for (void*& pointer : buffers) launch.arguments.push_back(static_cast<const void*>(&pointer));
   for (const int64_t& shape : kernel.shapes) launch.arguments.push_back(&shape);
   TCC_RETURN_IF_ERROR(emulator::Launch(*program, memory, launch));

@@ -19,6 +19,7 @@ struct Kernel {
   // float32, small integers, so that every order of summing gives `expected` exactly.
   std::vector<std::vector<float>> inputs = {};
   std::vector<int64_t> shapes = {};
+  int64_t tickets = 0;  // how many; an argument behind the output if there are any
   int64_t blocks_in_all_orders = INT64_MAX;
   emulator::BlockOrder block_order = emulator::BlockOrder::kForward;
   std::vector<float> expected = {};
@@ -31,6 +32,8 @@ Kernel RowSums();
 Kernel Histogram();
 Kernel PipelinedMatmul();
 Kernel VectorCopy();
+// Two sums of three parts of 32 each, behind the parts: the last block of a sum adds them up.
+Kernel PartSums();
 // Rounds to half and to bfloat16 and back: float32 values of all magnitudes, NaN and infinities.
 Kernel RoundTrip();
 
