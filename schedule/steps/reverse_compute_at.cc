@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "ir/analysis/accesses.h"
+#include "ir/analysis/affine.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
 #include "ir/text/printer.h"
@@ -76,9 +77,25 @@ StatusOr<Path> OnlyWriter(const Function& fn, const Var& buffer, const LoopRef& 
   return writers[0];
 }
 
+// Returns whether a guard holds at all iterations of the loops: it is that of a split without a
+// rest.
+bool AlwaysHolds(const LoopGuard& guard, const std::vector<Ref<For>>& loops) {
+  std::vector<Expr> value = {guard.value};
+  std::vector<Var> vars;
+  std::vector<Expr> zeros, extents;
+  for (const LoopPart& part : TakeApart(loops, value)) {
+    vars.push_back(part.var);
+    zeros.emplace_back(0);
+    extents.push_back(part.extent);
+  }
+  std::optional<IndexBox> box = BoxOf(value[0], vars, zeros, extents);
+  return box && Prove(box->origin + box->size <= guard.extent, {}) == Proof::kTrue;
+}
+
 // The guards of the producer that the consumer must share, or why they cannot be shared.
-StatusOr<std::vector<LoopGuard>> GuardsDownTo(const Block& producer,
-                                              const std::vector<Ref<For>>& inside) {
+StatusOr<std::vector<LoopGuard>> GuardsDownTo(const Path& writer, const LoopRef& to) {
+  const Block& producer = *BlockAt(writer);
+  const std::vector<Ref<For>> inside = LoopsInside(writer, to);
   std::vector<LoopGuard> shared;
   for (const LoopGuard& guard : producer.guards) {
     bool uses_inner = false, only_reduces = true;
@@ -90,7 +107,8 @@ StatusOr<std::vector<LoopGuard>> GuardsDownTo(const Block& producer,
     // Which steps of the reduction there are does not matter to its results.
     if (!uses_inner) {
       shared.push_back(guard);
-    } else if (!only_reduces && !IsImpliedByDomain(guard, producer)) {
+    } else if (!only_reduces && !IsImpliedByDomain(guard, producer) &&
+               !AlwaysHolds(guard, LoopsOn(writer))) {
       return InvalidInput(
           "reverse_compute_at: a split inside the loop leaves part of block '{}' "
           "undone; place the consumer first, then split",
@@ -228,7 +246,7 @@ StatusOr<Plan> MakePlan(const Function& fn, const ReverseComputeAt& step) {
                           step.loop, producer->name, iter.var->name);
     }
   }
-  TCC_ASSIGN_OR_RETURN(plan.guards, GuardsDownTo(*producer, LoopsInside(writer, step.loop)));
+  TCC_ASSIGN_OR_RETURN(plan.guards, GuardsDownTo(writer, step.loop));
   plan.boxes.resize(block->iters.size());
   for (size_t d = 0; d < order.size(); ++d) {
     const IterVar& iter = block->iters[order[d]];

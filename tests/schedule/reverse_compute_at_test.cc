@@ -220,6 +220,24 @@ TEST_CASE("reverse_compute_at refuses a consumer of something written only later
   CheckStepResult(fn, "reverse_compute_at c q/i");
 }
 
+TEST_CASE("a split without a rest inside the loop leaves nothing undone",
+          "[schedule][compute_at]") {
+  Function fn = FunctionOf(R"(
+    fn f(A: f32[16], B: f32[16]) tensor {
+      alloc T: f32[16]
+      for i in 0..16 @p/i { block p(i: spatial 16 = i) { T[i] = A[i] } }
+      for a in 0..16 @c/a { block c(a: spatial 16 = a) { B[a] = T[a] } }
+    })");
+  CheckStepResult(fn, "split p/i [8]\nsplit p/i.1 [4]\nreverse_compute_at c p/i.0");
+  CheckStepResult(fn,
+                  "tile t 1 4\ntile u 1 4\nsplit p/i [(t * u)]\nsplit p/i.1 [u]\n"
+                  "reverse_compute_at c p/i.0",
+                  {{"t", 3}, {"u", 2}});
+  CHECK(RefusalOf(fn, "split p/i [8]\nsplit p/i.1 [3]\nreverse_compute_at c p/i.0") ==
+        "reverse_compute_at: a split inside the loop leaves part of block 'p' undone; place the "
+        "consumer first, then split");
+}
+
 TEST_CASE("an initialisation under the loop is a part of its reduction", "[schedule][compute_at]") {
   for (const char* loop : {"mm/i", "mm/j"}) {
     CheckStepResult(MatmulFunction(3, 4, 5), std::string("cache_write mm C local c\n") +
