@@ -7,6 +7,7 @@
 #include "autodiff_features/counts/real_formulas.h"
 #include "ir/analysis/accesses.h"
 #include "ir/analysis/affine.h"
+#include "ir/analysis/behind_blocks.h"
 #include "ir/expr/compare.h"
 #include "ir/expr/layout.h"
 #include "ir/expr/visitor.h"
@@ -124,7 +125,7 @@ Expr BlocksOf(const NestResources& resources) {
 class LaunchCounter {
  public:
   LaunchCounter(const Function& fn, const Stmt& nest, LaunchWork& launch)
-      : fn_(fn), launch_(launch) {
+      : fn_(fn), launch_(launch), goes_on_(GoesOnBehindBlocks(nest)) {
     collectives_.Find(nest);
     PreOrder(nest, [&](const Stmt& stmt) {
       const auto* allocate = stmt.as<Allocate>();
@@ -186,11 +187,30 @@ class LaunchCounter {
       if (IsInThread(loop) && l < site.FirstSpreadLoop()) runs.push_back(loop.extent);
     }
     work.runs = ProductOf(runs);
-    work.warps = collective ? ProductOf(threads) : launch_.warps;
-    if (collective || threads.empty()) return;
+    work.warps = RealQuotient(WarpsOf(threads, collective), BlocksToOne(site));
+  }
+
+  Expr WarpsOf(const std::vector<Expr>& threads, bool collective) const {
+    if (collective) return ProductOf(threads);
+    if (threads.empty()) return launch_.warps;
     Expr product = threads[0];
     for (size_t t = 1; t < threads.size(); ++t) product = product * threads[t];
-    work.warps = Real(CeilDivide(product, Expr(Target::kWarp)));
+    return Real(CeilDivide(product, Expr(Target::kWarp)));
+  }
+
+  // Returns the number of blocks to each one that runs the site: of those that it stands behind,
+  // the last one does.
+  Expr BlocksToOne(const Site& site) const {
+    if (!goes_on_) return Real(1);
+    std::vector<Expr> others;
+    for (size_t axis = 0; axis < 3; ++axis) {
+      auto kind =
+          static_cast<ForKind>(static_cast<int>(ForKind::kBlockIdxX) + static_cast<int>(axis));
+      bool inside = std::ranges::any_of(
+          site.loops, [&](const Ref<For>& loop) { return loop->for_kind == kind; });
+      if (!inside) others.push_back(launch_.resources.grid[axis]);
+    }
+    return ProductOf(others);
   }
 
   static void CountCollective(const Site& site, WarpInstruction::Kind kind, WarpSite& work) {
@@ -334,6 +354,7 @@ class LaunchCounter {
 
   const Function& fn_;
   LaunchWork& launch_;
+  bool goes_on_;  // behind blocks
   Collectives collectives_;
   std::vector<Expr> fills_;
   std::unordered_set<Var, VarHash> registers_;

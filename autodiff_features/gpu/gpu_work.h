@@ -16,7 +16,7 @@ namespace tcc {
 // loops: guards leave out single instructions, rarely whole warps.
 struct WarpSite {
   Site site;
-  Expr warps;                     // of a block, that run the site
+  Expr warps;                     // of a block, that run the site; on average over the blocks
   Expr runs;                      // of the straight-line code in a warp
   Expr multiply_adds;             // instructions
   Expr instructions;              // all

@@ -3,6 +3,7 @@
 #include "codegen_cuda/text/cuda_source.h"
 #include "ir/simplify/simplify.h"
 #include "lower/pipeline.h"
+#include "schedule/sketches/parts/sketch.h"
 #include "schedule/space/trace.h"
 #include "tests/codegen_cuda/emulated/emulated_program.h"
 #include "tests/codegen_cuda/nvrtc_rig.h"
@@ -45,13 +46,13 @@ Function ProductInParts(int64_t m, int64_t n, int64_t k) {
   return *lowered;
 }
 
-}  // namespace
-
-TEST_CASE("the last block of a tile adds up the parts of all", "[codegen_cuda]") {
-  const Function lowered = ProductInParts(6, 9, 13);
-  const CudaSource source = SourceOf({lowered});
+// Runs a lowered function in one launch, in both orders of its blocks, so that another one is last:
+// the results are the interpreter's, and the same to the bit.
+void CheckInBothOrders(const Function& lowered, const std::string& target) {
+  const CudaSource source = SourceOf({lowered}, target);
   INFO(KernelsOf(source));
   REQUIRE(source.plans[0].launches.size() == 1);
+  REQUIRE(KernelsOf(source).find("tcc_is_last(") != std::string::npos);
   StatusOr<EmulatedProgram> program = EmulatedProgram::Compile({lowered}, source);
   INFO(Message(program.status()));
   REQUIRE(program.ok());
@@ -60,12 +61,34 @@ TEST_CASE("the last block of a tile adds up the parts of all", "[codegen_cuda]")
   StatusOr<std::vector<Tensor>> expected = RunInterpreter(lowered, operands);
   INFO(Message(expected.status()));
   REQUIRE(expected.ok());
+  std::vector<std::vector<uint8_t>> results;
   for (auto order : {emulator::BlockOrder::kForward, emulator::BlockOrder::kReverse}) {
     std::vector<Tensor> arguments = operands;
     Status status = program->Run(0, arguments, {}, order);
     INFO(Message(status));
     REQUIRE(status.ok());
     CHECK(FirstDifference(arguments, *expected) == "");
+    const std::span<const uint8_t> bytes = arguments.back().bytes;
+    results.emplace_back(bytes.begin(), bytes.end());
+  }
+  CHECK(results[0] == results[1]);
+}
+
+}  // namespace
+
+TEST_CASE("the last block of a tile adds up the parts of all", "[codegen_cuda]") {
+  CheckInBothOrders(ProductInParts(6, 9, 13), "sm_86");
+}
+
+TEST_CASE("a sketch of a long product of few results is one launch", "[codegen_cuda]") {
+  for (auto [rows, columns] : {std::pair(32, 48), std::pair(7, 30)}) {
+    Function fn = MatmulFunction(rows, columns, 320);
+    Sketch sketch = FirstSketch(fn, GpuTarget("sm_90a"));
+    INFO(Print(sketch.trace));
+    REQUIRE(sketch.name.find("split_k") != std::string::npos);
+    StatusOr<Function> scheduled = Replay(fn, sketch.trace, sketch.start);
+    REQUIRE(scheduled.ok());
+    CheckInBothOrders(RunPipeline(Simplify(*scheduled)).value(), "sm_90a");
   }
 }
 

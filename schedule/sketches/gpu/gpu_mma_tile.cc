@@ -13,6 +13,7 @@
 #include "schedule/sketches/gpu/gpu_parts.h"
 #include "schedule/sketches/gpu/gpu_thresholds.h"
 #include "schedule/sketches/gpu/mma_product.h"
+#include "schedule/sketches/gpu/part_sum.h"
 #include "schedule/sketches/parts/block_pattern.h"
 #include "schedule/sketches/parts/default_tiles.h"
 #include "schedule/sketches/parts/operand_panels.h"
@@ -125,6 +126,7 @@ class MmaTiled {
     LoopRef warps = SplitAxes();
     Try(DecomposeReduction{name_, r_});
     Try(ReverseComputeAt{results.block, warps});
+    if (in_parts_) Try(ReverseComputeAt{block_.name, tiles_});
     for (const MmaOperand* operand : {&p_.a, &p_.b}) Stage(*operand);
     Try(Tensorize{LevelKey(m_, 3), std::string(p_.mma->intrinsic)});
     for (const LoopRef& loop : {k_tile_, LevelKey(m_, 2), LevelKey(n_, 2)}) Try(Unroll{loop});
@@ -133,9 +135,7 @@ class MmaTiled {
     DistributeResults(results);
     PipelineStages();
     if (failed_) return std::nullopt;
-    if (in_parts_) {
-      CombineParts(state_, block_, LevelKey(BaseKey(block_.name, block_.iters[p_.k]), 1), reader);
-    }
+    if (in_parts_) SumParts(state_, block_, SummedAxes(), reader);
     return std::move(state_);
   }
 
@@ -172,8 +172,8 @@ class MmaTiled {
     steps_ = k_tiles_ * Expr(depth);
   }
 
-  // Gives every part of the reduction, one of each `parts` steps, results of its own, which threads
-  // add up in a second launch. Returns their reader.
+  // Gives every part of the reduction, one of each `parts` steps, results of its own, which the
+  // last block of a tile adds up. Returns their reader.
   ResultReader FactorParts() {
     Try(Split{k_, {parts_, k_tiles_, Expr(p_.mma->depth)}});
     LoopRef part = k_;
@@ -254,7 +254,7 @@ class MmaTiled {
     blocks.push_back(LevelKey(n_, 0));
     steps.push_back(LevelKey(k_, 0));
     std::vector<LoopRef> order = blocks;
-    if (in_parts_) order.insert(order.begin(), part_);
+    if (in_parts_) order.push_back(part_);
     order.push_back(LevelKey(m_, 1));
     order.push_back(LevelKey(n_, 1));
     order.insert(order.end(), steps.begin(), steps.end());
@@ -264,9 +264,9 @@ class MmaTiled {
     }
     Try(Reorder{order});
     if (failed_) return "";
-    // It stays unfused, so that one index alone selects the part whose cells are written.
     if (in_parts_) Try(Bind{part_, ForKind::kBlockIdxY});
-    Try(Bind{FuseAll(state_, blocks), ForKind::kBlockIdxX});
+    tiles_ = FuseAll(state_, blocks);
+    Try(Bind{tiles_, ForKind::kBlockIdxX});
     LoopRef warps = FuseAll(state_, {LevelKey(m_, 1), LevelKey(n_, 1)});
     Try(Bind{warps, ForKind::kThreadIdxY});
     r_ = FuseAll(state_, steps);
@@ -410,6 +410,21 @@ class MmaTiled {
     Try(whole ? Step(Vectorize{neighbours}) : Step(Unroll{neighbours}));
   }
 
+  // The lanes of a warp sum up parts of its tile in blocks of neighbours.
+  std::vector<SummedAxis> SummedAxes() const {
+    std::vector<SummedAxis> axes;
+    for (size_t i : ItersOf(block_, IterKind::kSpatial)) {
+      SummedAxis axis;
+      if (i == p_.m) {
+        axis = {m_warps_, Expr(kLaneRows), m_tiles_ * Expr(p_.mma->rows / kLaneRows)};
+      } else if (i == p_.n) {
+        axis = {n_warps_, Expr(kLaneColumns), n_tiles_ * Expr(kColumns / kLaneColumns)};
+      }
+      axes.push_back(axis);
+    }
+    return axes;
+  }
+
   // Pipelines the loop: copies of later steps of the reduction are in flight while this one
   // computes.
   void PipelineStages() {
@@ -426,7 +441,7 @@ class MmaTiled {
   MmaProduct p_;
   const Target& target_;
   bool in_parts_ = false;  // of the reduction; part_ is the loop over them
-  LoopRef m_, n_, k_, k_tile_, k_depth_, r_, part_;
+  LoopRef m_, n_, k_, k_tile_, k_depth_, r_, part_, tiles_;
   Expr m_warps_, m_tiles_, n_warps_, n_tiles_, k_tiles_, parts_;
   Expr rows_, columns_, steps_;  // of a thread block
   bool failed_ = false;

@@ -1,9 +1,6 @@
 #include "schedule/sketches/gpu/gpu_parts.h"
 
 #include "schedule/sketches/gpu/gpu_thresholds.h"
-#include "schedule/sketches/parts/block_pattern.h"
-#include "schedule/steps/compute_at.h"
-#include "schedule/steps/decompose_reduction.h"
 #include "schedule/steps/loop_kind.h"
 #include "schedule/steps/split.h"
 
@@ -26,15 +23,6 @@ bool FetchTogether(SketchState& state, const std::vector<LoopRef>& loops, const 
   LoopRef fused = FuseAll(state, loops);
   state.Do(Split{fused, {threads}});
   return state.Try(Bind{LevelKey(fused, 1), ForKind::kThreadIdxX});
-}
-
-void CombineParts(SketchState& state, const Block& reduction, const LoopRef& parts,
-                  const ResultReader& reader) {
-  LoopRef thread =
-      SpreadOverThreads(state, KeysOf(reduction, ItersOf(reduction, IterKind::kSpatial)));
-  state.Do(DecomposeReduction{reduction.name, parts});
-  state.Do(ReverseComputeAt{reader.block, thread});
-  for (const LoopRef& one : reader.loops) state.Do(Unroll{one});
 }
 
 }  // namespace tcc

@@ -19,9 +19,4 @@ LoopRef SpreadOverThreads(SketchState& state, const std::vector<LoopRef>& loops)
 // false if that is not legal.
 bool FetchTogether(SketchState& state, const std::vector<LoopRef>& loops, const Expr& threads);
 
-// Schedules the second launch of `reduction`, which combines the parts of the loop `parts`: a
-// thread per result, which also runs `reader` on it.
-void CombineParts(SketchState& state, const Block& reduction, const LoopRef& parts,
-                  const ResultReader& reader);
-
 }  // namespace tcc

@@ -65,8 +65,8 @@ std::optional<SketchState> ScheduleFewRows(const SketchState& state, const Block
 std::optional<SketchState> TileForTensorCores(const SketchState& state, const Block& block,
                                               const Target& target);
 
-// Does the same in two launches (as TileForThreads may): the steps of the reduction are dealt to
-// the parts round-robin. It also returns nullopt if tiles of the results alone keep every
+// Does the same in parts (as TileForThreads may): the steps of the reduction are dealt to the parts
+// round-robin. It also returns nullopt if tiles of the results alone keep every
 // multiprocessor busy, or if parts of the reduction would be short.
 std::optional<SketchState> TilePartsForTensorCores(const SketchState& state, const Block& block,
                                                    const Target& target);
@@ -79,12 +79,14 @@ std::optional<SketchState> TilePartsForTensorCores(const SketchState& state, con
 //     r.0... pipelined { stage operands  r.1... s.3... r.2... s.4... }
 //     the consumer, or the write-back, of the results }
 //
-// A second way takes two launches, so that few results keep many thread blocks busy (split-K): a
-// free number of parts of the longest reduce axis are tiled as one more spatial axis of blocks,
-// then a thread per result adds them up.
+// A second way is in parts, so that few results keep many thread blocks busy (split-K): a free
+// number of parts of the longest reduce axis are tiled as one more axis of blocks, and the last
+// block of a tile adds them up (part_sum.h).
 //
-//   blockIdx.y(p) blockIdx.x(s.0...) ... { ... part[p, ..] = registers }
-//   blockIdx, threadIdx(s...) { p: result += part[p, ..] }
+//   blockIdx.x(s.0...) {
+//     blockIdx.y(p) ... { ... part[p, ..] = registers }
+//     threadIdx(s...) { p: result += part[p, ..]  the consumer, or the write-back, of the results }
+//     }
 //
 // Returns the way that ChooseThreadTile expects to be faster first; the second one is left out if
 // the reduction has no parts, or if they are expected to take kMaxPartsPercent of the time.

@@ -8,6 +8,7 @@
 #include "schedule/analysis/reduction_nest.h"
 #include "schedule/sketches/gpu/gpu_parts.h"
 #include "schedule/sketches/gpu/gpu_thresholds.h"
+#include "schedule/sketches/gpu/part_sum.h"
 #include "schedule/sketches/gpu/thread_tile.h"
 #include "schedule/sketches/parts/block_pattern.h"
 #include "schedule/sketches/parts/default_tiles.h"
@@ -51,6 +52,9 @@ struct Tiling {
   LoopRef part;                       // the loop over parts, "" without parts
   std::vector<std::string> operands;  // buffers
   ResultReader reader;
+  // The reduction that sums up the parts, and what takes its results; null without parts.
+  const Block* sum = nullptr;
+  ResultReader results = {};
 };
 
 std::vector<std::string> OperandsOf(const Block& block) {
@@ -71,15 +75,15 @@ class ThreadTiled {
 
   SketchState Build() && {
     SplitAxes();
-    std::vector<LoopRef> order;
+    std::vector<LoopRef> order = s_[0];
     if (!t_.part.empty()) order.push_back(t_.part);
-    for (const auto* level : {&s_[0], &s_[1], &s_[2], &r_[0], &r_[1], &r_[2], &s_[3], &s_[4]}) {
+    for (const auto* level : {&s_[1], &s_[2], &r_[0], &r_[1], &r_[2], &s_[3], &s_[4]}) {
       order.insert(order.end(), level->begin(), level->end());
     }
     state_.Do(Reorder{order});
-    // It stays unfused, so that one index alone selects the part whose cells are written.
     if (!t_.part.empty()) state_.Do(Bind{t_.part, ForKind::kBlockIdxY});
-    state_.Do(Bind{FuseAll(state_, s_[0]), ForKind::kBlockIdxX});
+    const LoopRef tiles = FuseAll(state_, s_[0]);
+    state_.Do(Bind{tiles, ForKind::kBlockIdxX});
     if (!s_[1].empty()) state_.Do(Bind{FuseAll(state_, s_[1]), ForKind::kVthread});
     LoopRef threads = FuseAll(state_, s_[2]);
     threads_ = LoopAt(FindLoop(state_.fn(), threads).value())->extent;
@@ -88,9 +92,11 @@ class ThreadTiled {
     r_[0] = {FuseAll(state_, r_[0])};
     state_.Do(DecomposeReduction{t_.block, r_[0][0]});
     state_.Do(ReverseComputeAt{t_.reader.block, threads});
+    if (t_.sum) state_.Do(ReverseComputeAt{t_.sum->name, tiles});
     for (const std::string& buffer : t_.operands) Stage(buffer);
     UnrollRegisters();
     PipelineStages();
+    if (t_.sum) SumParts(state_, *t_.sum, sums_, t_.results);
     return std::move(state_);
   }
 
@@ -104,6 +110,7 @@ class ThreadTiled {
       SplitSpatial(t_.spatial[s], start_.spatial[s], is_wide);
     }
     for (auto& level : s_) std::ranges::reverse(level);
+    std::ranges::reverse(sums_);
     for (size_t r = 0; r < t_.reduce.size(); ++r) SplitReduce(t_.reduce[r], start_.reduce[r]);
   }
 
@@ -117,7 +124,10 @@ class ThreadTiled {
         state_.Size(LevelKey(loop, 3), std::min<int64_t>(extent, 16), {}, 1),
         state_.Size(LevelKey(loop, 4), std::min<int64_t>(extent, 16), {}, start.inner)};
     // At least one level of threads is needed.
-    SplitLevels(loop, sizes, axis.loop == t_.spatial.front().loop && s_[2].empty() ? 2 : 0, s_);
+    const bool kept = axis.loop == t_.spatial.front().loop && s_[2].empty();
+    SplitLevels(loop, sizes, kept ? 2 : 0, s_);
+    const bool dealt = kept || !IsConstant(sizes[2], 1);
+    sums_.push_back({Expr(), dealt ? sizes[2] : Expr(), sizes[1] * sizes[3] * sizes[4]});
   }
 
   void SplitReduce(const TiledLoop& axis, const StepLevels& start) {
@@ -262,6 +272,7 @@ class ThreadTiled {
   const Target& target_;
   std::array<std::vector<LoopRef>, 5> s_;  // loops of the spatial axes by level
   std::array<std::vector<LoopRef>, 3> r_;  // and of the reduce axes
+  std::vector<SummedAxis> sums_;           // the spatial axes as threads sum up parts
   Expr threads_;
   bool staged_ = false;
 };
@@ -326,7 +337,9 @@ SketchState TiledInParts(const SketchState& state, const Block& block, const Thr
                 .reduce = LoopsOf(block, IterKind::kReduce, name),
                 .part = LevelKey(part_loop, 0),
                 .operands = OperandsOf(block),
-                .reader = {.block = name + ".out", .loops = {}}};
+                .reader = {.block = name + ".out", .loops = {}},
+                .sum = &block,
+                .results = reader};
   for (TiledLoop& reduced : tiling.reduce) {
     if (reduced.loop == part_loop) reduced.loop = LevelKey(part_loop, 1);
   }
@@ -335,9 +348,7 @@ SketchState TiledInParts(const SketchState& state, const Block& block, const Thr
     tiling.reader.loops.push_back(tiling.reader.block + "/ax" + std::to_string(d));
   }
   for (const char* made : {"", ".init", ".out"}) next.MarkDone(name + made);
-  next = ThreadTiled(next, std::move(tiling), start, target).Build();
-  CombineParts(next, block, LevelKey(loop, 0), reader);
-  return next;
+  return ThreadTiled(next, std::move(tiling), start, target).Build();
 }
 
 }  // namespace
