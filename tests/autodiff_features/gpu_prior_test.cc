@@ -158,6 +158,35 @@ TEST_CASE("Higher rates of a GPU never make a kernel slower, longer latencies ne
   });
 }
 
+TEST_CASE("What one block in several runs counts as a share of each", "[autodiff_features]") {
+  // Five parts of each of two tiles, by 4 warps each; the last block's 4 sum them up.
+  Function fn = Replay(MatmulFunction(32, 8, 20), ParseTrace(R"(
+split mm/k [4]
+rfactor mm mm/k.0 0 global part
+split part/i [16]
+reorder [part/i.0, part/k.0, part/i.1, part/j, part/k.1]
+fuse part/i.1 part/j
+bind part/i.0 blockIdx.x
+bind part/k.0 blockIdx.y
+bind part/(i.1*j) threadIdx.x
+decompose_reduction part part/k.1
+reverse_compute_at mm part/i.0
+fuse mm/i mm/j
+bind mm/(i*j) threadIdx.x
+decompose_reduction mm mm/p
+)")
+                                                      .value())
+                    .value();
+  std::vector<LaunchWork> launches = LaunchesOf(fn, Gpu());
+  REQUIRE(launches.size() == 1);
+  CHECK(EvaluateInt(launches[0].blocks, {}) == 10);
+  for (const WarpSite& site : launches[0].sites) {
+    INFO(site.site.block->name);
+    const bool of_part = site.site.block->name.starts_with("part");
+    CHECK(Evaluate(site.warps, {})->real == (of_part ? 4 : 0.8));
+  }
+}
+
 TEST_CASE("Twice the extent is never faster at the same sizes", "[autodiff_features]") {
   struct Extents {
     int64_t rows, columns, depth;
