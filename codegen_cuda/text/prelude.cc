@@ -40,9 +40,19 @@ TCC_DEVICE void tcc_barrier() { __syncthreads(); }
 TCC_DEVICE void tcc_fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 TCC_DEVICE bool tcc_is_first_thread() { return (threadIdx.x | threadIdx.y | threadIdx.z) == 0; }
 // Returns whether this is the last of the tile's blocks to come here, the same to all its threads.
+// PTX lets a thread's release cover what others wrote before a barrier, and its acquire what they
+// read behind one.
 TCC_DEVICE bool tcc_is_last(unsigned* tickets, int tile, int blocks) {
   __syncthreads();
-  bool last = tcc_is_first_thread() && atomicAdd(tickets + tile, 1u) == (unsigned)blocks - 1;
+  bool last = false;
+  if (tcc_is_first_thread()) {
+    unsigned before;
+    asm volatile("atom.acq_rel.gpu.add.u32 %0, [%1], 1;"
+                 : "=r"(before)
+                 : "l"(tickets + tile)
+                 : "memory");
+    last = before == (unsigned)blocks - 1;
+  }
   return __syncthreads_or(last);
 }
 TCC_DEVICE void tcc_reset_ticket(unsigned* tickets, int tile) {
