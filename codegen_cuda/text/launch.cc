@@ -5,6 +5,7 @@
 #include "codegen_cuda/text/warp_call.h"
 #include "ir/analysis/behind_blocks.h"
 #include "ir/expr/compare.h"
+#include "ir/expr/layout.h"
 #include "ir/expr/visitor.h"
 #include "support/check.h"
 
@@ -178,8 +179,13 @@ class LaunchFinder {
     }
     launch.places = PlaceShared(launch.body, launch.shared, sizes, target_.shared_bytes);
     int64_t bytes = launch.places.bytes;
-    // Overlapping arrays lie in dynamic shared memory, the one array that the driver provides.
-    bool is_static = bytes <= target_.limits.default_shared_bytes && !launch.places.reused;
+    // Overlapping arrays lie in dynamic shared memory, the one array that the driver provides. So
+    // do swizzled ones: it begins at a multiple of kMaxSharedAlignment.
+    bool aligned = std::ranges::any_of(launch.shared, [](const Buffer& buffer) {
+      return SharedAlignment(buffer) > kSharedAlignment;
+    });
+    bool is_static =
+        bytes <= target_.limits.default_shared_bytes && !launch.places.reused && !aligned;
     (is_static ? launch.launch.static_shared_bytes : launch.launch.dynamic_shared_bytes) = bytes;
     if (bytes <= target_.shared_bytes) return OkStatus();
     return Unsupported("kernel '{}' needs {} bytes of shared memory; target '{}' has {}", fn_.name,

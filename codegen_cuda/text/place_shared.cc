@@ -1,6 +1,8 @@
 #include "codegen_cuda/text/place_shared.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 #include <utility>
 
 #include "ir/analysis/accesses.h"
@@ -21,7 +23,10 @@ constexpr int64_t kWorthwhile = 1024;
 class LiveRanges {
  public:
   LiveRanges(std::span<const Buffer> buffers, std::span<const int64_t> bytes) : buffers_(buffers) {
-    for (int64_t size : bytes) ranges_.push_back({size, INT64_MAX, -1});
+    for (size_t i = 0; i < bytes.size(); ++i) {
+      int64_t alignment = std::max(SharedAlignment(buffers[i]), kArenaAlignment);
+      ranges_.push_back({bytes[i], INT64_MAX, -1, alignment});
+    }
   }
 
   std::vector<LiveBuffer> Of(const Stmt& body) && {
@@ -69,11 +74,18 @@ class LiveRanges {
   int64_t barriers_ = 0;
 };
 
-SharedPlaces OneAfterTheOther(std::span<const int64_t> bytes) {
+// Places the most aligned ones first: their sizes are multiples of what they are aligned to, so
+// that there are no gaps.
+SharedPlaces OneAfterTheOther(std::span<const Buffer> buffers, std::span<const int64_t> bytes) {
+  std::vector<size_t> order(bytes.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, std::ranges::greater(),
+                           [&](size_t i) { return SharedAlignment(buffers[i]); });
   SharedPlaces places;
-  for (int64_t size : bytes) {
-    places.offsets.push_back(places.bytes);
-    places.bytes += RoundUp(size, kSharedAlignment);
+  places.offsets.resize(bytes.size());
+  for (size_t i : order) {
+    places.offsets[i] = RoundUp(places.bytes, SharedAlignment(buffers[i]));
+    places.bytes = places.offsets[i] + RoundUp(bytes[i], kSharedAlignment);
   }
   return places;
 }
@@ -83,7 +95,7 @@ SharedPlaces OneAfterTheOther(std::span<const int64_t> bytes) {
 SharedPlaces PlaceShared(const Stmt& body, std::span<const Buffer> buffers,
                          std::span<const int64_t> bytes, int64_t most) {
   TCC_CHECK(buffers.size() == bytes.size());
-  SharedPlaces apart = OneAfterTheOther(bytes);
+  SharedPlaces apart = OneAfterTheOther(buffers, bytes);
   MemoryPlan plan = PlanMemory(LiveRanges(buffers, bytes).Of(body));
   int64_t saved = apart.bytes - plan.arena_bytes;
   if (saved < kWorthwhile && (saved <= 0 || apart.bytes <= most)) return apart;

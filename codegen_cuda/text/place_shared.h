@@ -10,7 +10,7 @@ namespace tcc {
 
 // The places of a block's buffers in its shared memory, in bytes.
 struct SharedPlaces {
-  std::vector<int64_t> offsets;  // multiples of 16
+  std::vector<int64_t> offsets;  // multiples of SharedAlignment
   int64_t bytes = 0;             // the total
   bool reused = false;           // whether some overlap
 };

@@ -28,7 +28,7 @@ constexpr std::string_view kMachinePart = R"(#ifdef TCC_EMULATOR
   type* const name = reinterpret_cast<type*>(tcc_dynamic_shared + (offset))
 #define TCC_LOCAL(type, name, count) type name[count]
 #define TCC_FRAGMENTS(type, words, name, count) TccVector<type, words> name[count]
-extern __shared__ __align__(16) unsigned char tcc_dynamic_shared[];
+extern __shared__ __align__(1024) unsigned char tcc_dynamic_shared[];
 
 TCC_DEVICE int tcc_thread_x() { return (int)threadIdx.x; }
 TCC_DEVICE int tcc_thread_y() { return (int)threadIdx.y; }

@@ -66,8 +66,9 @@ class Verifier {
     if (buffer.var->role != VarRole::kBuffer) return Error("'{}' is no buffer variable", name);
     TCC_RETURN_IF_ERROR(CheckSizes(buffer));
     bool whole = buffer.window.size.empty() && buffer.window.origin.empty();
-    bool plain = whole && !buffer.versions && buffer.circular < 0 && IsRowMajor(buffer.layout);
-    if (lowered() && !plain) {
+    bool once = whole && !buffer.versions && buffer.circular < 0;
+    bool plain = once && IsRowMajor(buffer.layout);
+    if (lowered() && !plain && !(once && IsFlat(buffer))) {
       return Error("buffer '{}' has a window or layout in a lowered function", name);
     }
     size_t stored_rank = buffer.rank() + buffer.layout.blocks.size();

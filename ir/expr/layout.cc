@@ -1,6 +1,26 @@
 #include "ir/expr/layout.h"
 
+#include <algorithm>
+#include <bit>
+
 namespace tcc {
+namespace {
+
+int64_t BytesOf(const Buffer& buffer, int64_t elements) {
+  return elements * buffer.dtype().bits() / 8;
+}
+
+// Returns the number of elements after which a shared buffer's swizzle repeats; 1 if it has none,
+// or one of a longer period than those of tensor cores.
+int64_t SwizzlePeriod(const Buffer& buffer) {
+  const XorSwizzle& swizzle = buffer.layout.swizzle;
+  const int places = swizzle.base + swizzle.shift + swizzle.bits;
+  const int64_t most = 8 * kMaxSharedAlignment / buffer.dtype().bits();
+  if (buffer.scope != Scope::kShared || swizzle.bits == 0) return 1;
+  return places < 20 && int64_t{1} << places <= most ? int64_t{1} << places : 1;
+}
+
+}  // namespace
 
 bool IsRowMajor(const Layout& layout) {
   return layout.strides.empty() && !layout.offset && layout.blocks.empty() &&
@@ -37,7 +57,7 @@ Expr StoredElements(const Buffer& buffer) {
   }
   if (buffer.layout.offset) count = count + buffer.layout.offset;
   if (const XorSwizzle& swizzle = buffer.layout.swizzle; swizzle.bits > 0) {
-    Expr group(int64_t{1} << (swizzle.base + swizzle.bits));
+    Expr group(std::max(SwizzlePeriod(buffer), int64_t{1} << (swizzle.base + swizzle.bits)));
     count = CeilDivide(count, group) * group;
   }
   if (buffer.versions && buffer.scope == Scope::kShared) {
@@ -45,6 +65,30 @@ Expr StoredElements(const Buffer& buffer) {
     count = CeilDivide(count, vector) * vector;
   }
   return count;
+}
+
+Layout FlatLayout(const Buffer& buffer) {
+  int64_t period = SwizzlePeriod(buffer);
+  if (BytesOf(buffer, period) <= kSharedAlignment) return {};
+  return {.strides = {}, .offset = {}, .blocks = {{0, Expr(period)}}, .swizzle = {}};
+}
+
+bool IsFlat(const Buffer& buffer) {
+  if (buffer.rank() != 1) return false;
+  if (IsRowMajor(buffer.layout)) return true;
+  Layout rest = buffer.layout;
+  rest.blocks.clear();
+  if (buffer.scope != Scope::kShared || buffer.layout.blocks.size() != 1 || !IsRowMajor(rest)) {
+    return false;
+  }
+  int64_t bytes = SharedAlignment(buffer);
+  return std::has_single_bit(static_cast<uint64_t>(bytes)) && bytes <= kMaxSharedAlignment;
+}
+
+int64_t SharedAlignment(const Buffer& flat) {
+  if (flat.layout.blocks.empty()) return kSharedAlignment;
+  int64_t block = AsConstant(flat.layout.blocks[0].factor).value_or(0);
+  return BytesOf(flat, block);
 }
 
 }  // namespace tcc

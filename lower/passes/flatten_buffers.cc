@@ -10,14 +10,16 @@ namespace tcc {
 namespace {
 
 // XORs bits [base, base + bits) of `offset` with the bits `shift` above them. The chunk's number
-// and the place in the chunk stand apart, so that a vector within a chunk keeps a plain index.
+// and the place in the chunk stand apart, so that a vector within a chunk keeps a plain index. So
+// do the bits of the number that change: in rows of chunks they are the column and hold no constant
+// of the row, so that accesses to several rows share them.
 Expr Swizzled(const Expr& offset, const XorSwizzle& swizzle) {
   if (swizzle.bits == 0) return offset;
-  Expr size(int64_t{1} << swizzle.base);
+  Expr size(int64_t{1} << swizzle.base), group(int64_t{1} << swizzle.bits);
   Expr chunk = FloorDivide(offset, size);
-  Expr high = FloorDivide(chunk, Expr(int64_t{1} << swizzle.shift));
-  Expr bits = CallOf(ScalarOp::kBitAnd, {high, Expr((int64_t{1} << swizzle.bits) - 1)});
-  return CallOf(ScalarOp::kBitXor, {chunk, bits}) * size + FloorModulo(offset, size);
+  Expr high = FloorModulo(FloorDivide(chunk, Expr(int64_t{1} << swizzle.shift)), group);
+  Expr changed = CallOf(ScalarOp::kBitXor, {FloorModulo(chunk, group), high});
+  return (FloorDivide(chunk, group) * group + changed) * size + FloorModulo(offset, size);
 }
 
 class Flattener final : public BoundedMutator {
@@ -38,7 +40,7 @@ class Flattener final : public BoundedMutator {
     for (Expr& origin : declared.window.origin) origin = Mutate(origin);
     declared_.emplace(buffer.var, std::move(declared));
     Expr count = Simplify(StoredElements(buffer), bounds());
-    return {buffer.var, {count}, buffer.scope, {}, buffer.versions, -1, {}};
+    return {buffer.var, {count}, buffer.scope, {}, buffer.versions, -1, FlatLayout(buffer)};
   }
 
   // Returns the place of a cell along a dimension. It is 0 where only one cell is stored, if the

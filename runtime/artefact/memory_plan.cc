@@ -18,8 +18,8 @@ struct Range {
   int64_t begin, end;
 };
 
-// The start of the smallest gap between `taken` that holds `bytes`, or the end of them all.
-int64_t BestFit(std::vector<Range> taken, int64_t bytes) {
+// The aligned start of the smallest gap between `taken` that holds `bytes`, or the end of them all.
+int64_t BestFit(std::vector<Range> taken, int64_t bytes, int64_t alignment) {
   std::ranges::sort(taken, {}, &Range::begin);
   int64_t end = 0, best = -1, best_gap = 0;
   for (const Range& range : taken) {
@@ -28,7 +28,7 @@ int64_t BestFit(std::vector<Range> taken, int64_t bytes) {
       best = end;
       best_gap = gap;
     }
-    end = std::max(end, range.end);
+    end = std::max(end, RoundUp(range.end, alignment));
   }
   return best >= 0 ? best : end;
 }
@@ -46,7 +46,7 @@ MemoryPlan PlaceInOrder(std::span<const LiveBuffer> buffers, const std::vector<s
       int64_t begin = plan.offsets[other];
       taken.push_back({begin, begin + RoundUp(buffers[other].bytes, kArenaAlignment)});
     }
-    plan.offsets[i] = BestFit(std::move(taken), bytes);
+    plan.offsets[i] = BestFit(std::move(taken), bytes, buffers[i].alignment);
     plan.arena_bytes = std::max(plan.arena_bytes, plan.offsets[i] + bytes);
     placed.push_back(i);
   }

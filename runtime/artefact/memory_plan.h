@@ -17,10 +17,11 @@ struct LiveBuffer {
   int64_t bytes = 0;
   int64_t first = 0;
   int64_t last = 0;
+  int64_t alignment = kArenaAlignment;  // of the offset, a multiple of kArenaAlignment
 };
 
 struct MemoryPlan {
-  std::vector<int64_t> offsets;  // of the buffers, in their order; multiples of kArenaAlignment
+  std::vector<int64_t> offsets;  // of the buffers, in their order; multiples of their alignments
   int64_t arena_bytes = 0;
 };
 

@@ -110,6 +110,29 @@ TEST_CASE("little is saved where all else would not fit", "[codegen_cuda][shared
   CHECK(place(4607).bytes == 4096);
 }
 
+TEST_CASE("shared buffers in blocks begin at multiples of a block", "[codegen_cuda][shared]") {
+  const std::string text = R"(
+fn turn(X: f32[256], Y: f32[256], Z: i32[256]) lowered {
+  for b in 0..1 blockIdx.x {
+    alloc few: f32[4] shared
+    alloc first: f32[256] shared blocks [0 by 64]
+    alloc second: i32[256] shared blocks [0 by 256]
+    for t in 0..4 threadIdx.x { few[t] = X[t] }
+    for t_1 in 0..64 threadIdx.x { for i in 0..4 { first[t_1 * 4 + i] = X[t_1 * 4 + i] } }
+    for t_2 in 0..64 threadIdx.x { for i_2 in 0..4 { second[t_2 * 4 + i_2] = i32(t_2 * 4 + i_2) } }
+    barrier(shared)
+    for t_3 in 0..64 threadIdx.x { for i_3 in 0..4 { Y[t_3 * 4 + i_3] = first[255 - t_3 * 4 - i_3] + few[t_3 mod 4] } }
+    for t_4 in 0..64 threadIdx.x { for i_4 in 0..4 { Z[t_4 * 4 + i_4] = second[255 - t_4 * 4 - i_4] } }
+  }
+})";
+  LaunchBody launch = LaunchOf(text);
+  // Without gaps.
+  CHECK(launch.places.offsets == std::vector<int64_t>{2048, 1024, 0});
+  CHECK(launch.launch.static_shared_bytes == 0);
+  CHECK(launch.launch.dynamic_shared_bytes == 2064);
+  CheckAsInterpreted(text);
+}
+
 TEST_CASE("buffers of a thread and a warp have constant sizes, those of a block a largest one",
           "[codegen_cuda][shared]") {
   auto refusal = [](const std::string& scope, const std::string& most) {

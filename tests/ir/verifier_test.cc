@@ -236,6 +236,18 @@ TEST_CASE("lowered functions have no block, reduction, key, window or Tile varia
   window.window = {.origin = {0}, .size = {2}};
   CheckRefused(flat.With(MakeStmt<Allocate>(window, Nothing())),
                "buffer 'T' has a window or layout in a lowered function");
+  // But for the blocks that say where a shared buffer may begin.
+  auto in_blocks = [](int64_t cells, Scope scope) {
+    Buffer buffer = Declare("T", {512}, kFloat32, scope);
+    buffer.layout.blocks = {{0, Expr(cells)}};
+    return buffer;
+  };
+  CheckAccepted(flat.With(MakeStmt<Allocate>(in_blocks(64, Scope::kShared), Nothing())));
+  for (const Buffer& buffer : {in_blocks(64, Scope::kLocal), in_blocks(5, Scope::kShared),
+                               in_blocks(512, Scope::kShared)}) {
+    CheckRefused(flat.With(MakeStmt<Allocate>(buffer, Nothing())),
+                 "buffer 'T' has a window or layout in a lowered function");
+  }
   Var t = TileVar("t", 1, 8);
   CheckRefused(by_hand::Make({}, Nothing(), Level::kLowered, {t}),
                "Tile variable 't' is free in a lowered function");

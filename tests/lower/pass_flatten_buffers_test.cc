@@ -2,6 +2,8 @@
 
 #include "support/status.h"
 
+#include "ir/expr/layout.h"
+#include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
 #include "ir/text/printer.h"
 #include "tests/lower/pass_check.h"
@@ -70,6 +72,40 @@ TEST_CASE("a swizzle permutes the cells of an allocation that holds them all", "
     Function lowered = CheckLowered(Through(layout));
     CHECK(CountKind(lowered, ExprKind::kCall) > 0);
   }
+}
+
+TEST_CASE("a swizzle changes the column of a row's chunk alone", "[lower][passes]") {
+  CheckOffset("swizzle(1, 2, 1)", 48, "i * 8 + bit_xor(j div 4, i mod 2) * 4 + j mod 4");
+}
+
+TEST_CASE("a swizzled shared buffer stays in blocks of what its swizzle permutes",
+          "[lower][passes]") {
+  auto declared = [](const std::string& scope, const std::string& layout) {
+    std::string text;
+    Function fn = ParsedFunction(fmt::format(R"(
+    fn f(A: f32[48], B: f32[48]) scheduled {{
+      for b in 0..1 blockIdx.x @t/b {{
+      alloc T: f32[48] {} {}
+      for i in 0..48 @t/i {{ block t(i: spatial 48 = i) {{ T[i] = A[i] }} }}
+      for j in 0..48 @b/j {{ block b(j: spatial 48 = j) {{ B[j] = T[j] * 2.0 }} }}
+    }} }})",
+                                             scope, layout));
+    Function lowered = CheckLowered(fn);
+    PreOrder(lowered.body, [&](const Stmt& stmt) {
+      const auto* allocate = stmt.as<Allocate>();
+      if (!allocate) return;
+      const Buffer& buffer = allocate->buffer;
+      text = fmt::format("{} cells in {} bytes", AsConstant(buffer.shape[0]).value(),
+                         SharedAlignment(buffer));
+    });
+    return text;
+  };
+  CHECK(declared("shared", "") == "48 cells in 16 bytes");
+  CHECK(declared("shared", "swizzle(1, 2, 3)") == "64 cells in 256 bytes");
+  CHECK(declared("shared", "swizzle(3, 2, 3)") == "256 cells in 1024 bytes");
+  // No tensor core has this one.
+  CHECK(declared("shared", "swizzle(3, 2, 4)") == "64 cells in 16 bytes");
+  CHECK(declared("local", "swizzle(3, 2, 3)") == "64 cells in 16 bytes");
 }
 
 TEST_CASE("a window is stored from its origin", "[lower][passes]") {

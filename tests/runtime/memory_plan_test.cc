@@ -79,6 +79,20 @@ TEST_CASE("buffers in use together never overlap and the arena holds them all",
   CHECK(sum / kRounds < 1.05);
 }
 
+TEST_CASE("buffers begin at multiples of their alignments", "[runtime][memory]") {
+  Random random(6);
+  for (int round = 0; round < 500; ++round) {
+    std::vector<LiveBuffer> buffers = RandomBuffers(random);
+    for (LiveBuffer& buffer : buffers) buffer.alignment = kArenaAlignment << random.Below(5);
+    MemoryPlan plan = PlanMemory(buffers);
+    CHECK(Collisions(buffers, plan) == 0);
+    for (size_t i = 0; i < buffers.size(); ++i) {
+      CHECK(plan.offsets[i] % buffers[i].alignment == 0);
+      CHECK(plan.offsets[i] + buffers[i].bytes <= plan.arena_bytes);
+    }
+  }
+}
+
 TEST_CASE("a chain of layers needs two neighbours at once", "[runtime][memory]") {
   std::vector<LiveBuffer> chain;
   for (int i = 0; i < 50; ++i) chain.push_back({1000 * (1 + i % 7), i, i + 1});
