@@ -374,3 +374,27 @@ TEST_CASE("an operand is rounded to tf32 once a fragment, however many products 
   CHECK(loop.of(SassKind::kHmma) > 0);
   CHECK(loop.total < loop.of(SassKind::kHmma) * 8);
 }
+
+// Of a warp's 64 x 32 a step of 128 bytes: 64 products, 24 loads of matrices and the copies, whose
+// addresses differ by constants.
+TEST_CASE("addresses of swizzled rows take few instructions of a product's loop",
+          "[codegen_cuda][nvrtc]") {
+  for (const char* b : {"k, j", "j, k"}) {
+    Function fn = ProductFunction({.rows = 1024, .columns = 1024, .depth = 1024, .b = b});
+    for (const char* target : {"sm_80", "sm_86", "sm_90a"}) {
+      INFO(target << " B[" << b << "]");
+      Sketch sketch = FirstSketch(fn, GpuTarget(target));
+      Function scheduled = Replay(fn, sketch.trace, sketch.start).value();
+      Function lowered = RunPipeline(Simplify(scheduled)).value();
+      std::optional<Cubin> cubin = MustCompile(SourceOf({lowered}, target), target);
+      if (!cubin) return;
+      CubinKernel kernel = ReadCubin(cubin->image, GpuTarget(target).sm).value().at(0);
+      const SassCounts& loop = kernel.facts.main_loop;
+      const int64_t work =
+          loop.of(SassKind::kHmma) + loop.of(SassKind::kLdsm) + loop.of(SassKind::kLdgsts);
+      INFO(loop.total << " instructions, " << loop.of(SassKind::kHmma) << " HMMA");
+      CHECK(loop.of(SassKind::kHmma) > 0);
+      CHECK(2 * loop.total < 5 * work);
+    }
+  }
+}

@@ -2,7 +2,9 @@
 
 #include <catch2/catch.hpp>
 
+#include "ir/simplify/simplify.h"
 #include "schedule/space/limits.h"
+#include "schedule/space/resources.h"
 #include "schedule/space/space.h"
 #include "tests/programs/point_check.h"
 #include "tests/programs/product_function.h"
@@ -150,4 +152,66 @@ TEST_CASE("a constant operand of words or bytes is transposed along k when the m
   CHECK(has(bytes, "reindex mm B"));
   CHECK_FALSE(has(bytes, "prepack"));
   CHECK_FALSE(has({.constant = true}, "reindex"));
+}
+
+TEST_CASE("a step of a product on tensor cores has 128 bytes and four stages where they fit",
+          "[schedule][mma]") {
+  // Sizes of k in bytes; of which a step is, in how many stages.
+  struct Row {
+    ProductShape shape;
+    const char* target;
+    int64_t step, stages;
+  };
+  auto square = [](int64_t size, const std::string& type) {
+    return ProductShape{.rows = size,
+                        .columns = size,
+                        .depth = size,
+                        .type = type,
+                        .tf32 = type == "f32" ? "tf32" : ""};
+  };
+  const Row rows[] = {
+      {square(1024, "f16"), "sm_80", 128, 3},
+      {square(1024, "f16"), "sm_90a", 128, 4},
+      {square(512, "f16"), "sm_86", 128, 4},
+      // Two blocks of a multiprocessor have larger tiles.
+      {square(4096, "f16"), "sm_75", 64, 2},
+      {square(4096, "f16"), "sm_80", 64, 4},
+      {square(4096, "f16"), "sm_86", 64, 3},
+      {square(4096, "f16"), "sm_90a", 128, 3},
+      {square(4096, "f32"), "sm_86", 64, 2},
+      {square(4096, "f32"), "sm_90a", 128, 3},
+      // No more stages than steps, and steps that pad little.
+      {{.rows = 512, .columns = 512, .depth = 128}, "sm_90a", 128, 2},
+      {{.rows = 512, .columns = 512, .depth = 32}, "sm_90a", 64, 2},
+      {{.rows = 512, .columns = 512, .depth = 16}, "sm_90a", 32, 2},
+      {{.rows = 512, .columns = 512, .depth = 160}, "sm_90a", 64, 4},
+  };
+  for (const Row& row : rows) {
+    INFO(row.target << " " << row.shape.rows << " x " << row.shape.depth << " " << row.shape.type);
+    Sketch sketch = FirstFor(ProductFunction(row.shape), row.target);
+    const int64_t depth = row.target == std::string("sm_75") ? 16 : 32;  // bytes of an instruction
+    CHECK(sketch.start.at("mm.k.1") * depth == row.step);
+    CHECK(sketch.start.at("mm.k.0.stages") == row.stages);
+  }
+}
+
+TEST_CASE("starts on tensor cores keep the limits of every target", "[schedule][mma]") {
+  for (const char* name : {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90a"}) {
+    Target target = FindTarget(name).value();
+    for (const char* type : {"f16", "f32"}) {
+      for (int64_t size : {256, 1000, 2048, 8192}) {
+        ProductShape shape{.rows = size, .columns = size, .depth = size, .type = type};
+        if (shape.type == "f32") shape.tf32 = "tf32";
+        Function fn = ProductFunction(shape);
+        Sketch sketch = FirstSketch(fn, target);
+        if (!UsesTensorCores(sketch)) continue;
+        INFO(name << " " << type << " " << size);
+        StatusOr<Function> scheduled = Replay(fn, sketch.trace, sketch.start);
+        REQUIRE(scheduled.ok());
+        for (const NestResources& nest : ResourcesOf(*scheduled, target)) {
+          CHECK(AsConstant(Simplify(nest.shared_bytes)).value() <= target.shared_bytes);
+        }
+      }
+    }
+  }
 }

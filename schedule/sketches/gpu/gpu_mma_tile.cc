@@ -8,11 +8,10 @@
 #include <numeric>
 
 #include "ir/analysis/accesses.h"
-#include "ir/expr/visitor.h"
 #include "schedule/analysis/guard.h"
 #include "schedule/sketches/gpu/gpu_parts.h"
 #include "schedule/sketches/gpu/gpu_thresholds.h"
-#include "schedule/sketches/gpu/mma_product.h"
+#include "schedule/sketches/gpu/mma_start.h"
 #include "schedule/sketches/gpu/part_sum.h"
 #include "schedule/sketches/parts/block_pattern.h"
 #include "schedule/sketches/parts/default_tiles.h"
@@ -32,7 +31,8 @@
 #include "schedule/steps/split.h"
 #include "schedule/steps/storage_align.h"
 #include "schedule/steps/tensorize.h"
-#include "support/integer_division.h"
+#include "schedule/steps/transform_layout.h"
+#include "support/device_profile.h"
 
 namespace tcc {
 namespace {
@@ -48,66 +48,23 @@ constexpr int64_t kHalfBytes = 2;
 constexpr int64_t kWordBytes = 4;
 constexpr int64_t kChunkBytes = 16;
 
-// The numbers of warps, and of tiles of kLoaded rows per warp.
-struct Levels {
-  int64_t m_warps, n_warps, m_tiles, n_tiles;
-  int64_t rows() const { return m_warps * m_tiles * kLoaded; }
-  int64_t columns() const { return n_warps * n_tiles * kColumns; }
-};
-
-// The candidates, largest first; the smallest loads as much as it computes, but keeps more of a GPU
-// busy.
-constexpr Levels kLevels[] = {
-    {2, 4, 4, 4}, {2, 2, 4, 4}, {2, 2, 2, 4}, {2, 2, 1, 4}, {2, 2, 1, 2}, {1, 2, 1, 2},
-};
-
-// The extents of a product's result, and the steps of its reduction.
-struct Extents {
-  int64_t rows, columns, others, steps;
-};
-
-// The initial sizes of the search.
-struct Start {
-  Levels levels;
-  int64_t parts = 1;
-};
-
-// Returns the largest tile that occurs often enough, with at most `most` parts of the reduction,
-// and is not mostly padding; nullopt if there is none.
-std::optional<Start> StartWithParts(const Extents& extents, int64_t most, const Target& target) {
-  for (const Levels& levels : kLevels) {
-    int64_t blocks =
-        CeilDivision(extents.rows, levels.rows()) * CeilDivision(extents.columns, levels.columns());
-    int64_t padded = blocks * levels.rows() * levels.columns();
-    int64_t parts = CeilDivision(target.multiprocessors, blocks * extents.others);
-    bool fits = 2 * padded <= 3 * extents.rows * extents.columns;
-    if (parts <= most && fits) return Start{levels, parts};
-  }
-  return std::nullopt;
-}
-
-Start StartWhole(const Extents& extents, const Target& target) {
-  std::optional<Start> start = StartWithParts(extents, 1, target);
-  return start.value_or(Start{kLevels[std::size(kLevels) - 2]});
-}
-
-// Returns nullopt if tiles of the results alone keep every multiprocessor busy, or if parts of the
-// reduction would be short.
-std::optional<Start> StartInParts(const Extents& extents, const Target& target) {
-  int64_t most = std::min(extents.steps / kMinMmaPartSteps, kMaxMmaParts);
-  if (most < 2 || StartWithParts(extents, 1, target)) return std::nullopt;
-  std::optional<Start> start = StartWithParts(extents, most, target);
-  return start ? start : Start{kLevels[std::size(kLevels) - 2], most};
+int64_t Log2(int64_t power) {
+  return std::countr_zero(static_cast<uint64_t>(power));
 }
 
 class MmaTiled {
  public:
   MmaTiled(const SketchState& state, const Block& block, const MmaProduct& product,
-           const Start& start, const Target& target)
-      : state_(state), block_(block), name_(block.name), p_(product), target_(target) {
-    in_parts_ = start.parts > 1;
+           const MmaStart& start, const Target& target)
+      : state_(state),
+        block_(block),
+        name_(block.name),
+        p_(product),
+        start_(start),
+        target_(target),
+        in_parts_(start.parts > 1) {
     SetKeys();
-    ChooseSizes(start);
+    ChooseSizes();
   }
 
   // With `maps`, maps that compute an operand run where its tiles are staged.
@@ -153,8 +110,8 @@ class MmaTiled {
     k_depth_ = LevelKey(k_, in_parts_ ? 3 : 2);
   }
 
-  void ChooseSizes(const Start& begin) {
-    const Levels& start = begin.levels;
+  void ChooseSizes() {
+    const MmaLevels& start = start_.levels;
     m_warps_ = state_.Size(LevelKey(m_, 1), 4, PowersOfTwo(1, 4), start.m_warps);
     int64_t at_once = kLoaded / p_.mma->rows;
     m_tiles_ = state_.Size(LevelKey(m_, 2), 8 * at_once, PowersOfTwo(at_once, 8 * at_once),
@@ -162,11 +119,9 @@ class MmaTiled {
     n_warps_ = state_.Size(LevelKey(n_, 1), 4, PowersOfTwo(1, 4), start.n_warps);
     n_tiles_ = state_.Size(LevelKey(n_, 2), 8, PowersOfTwo(2, 8), start.n_tiles);
     int64_t depth = p_.mma->depth;
-    int64_t most = std::clamp<int64_t>(CeilDivision(ExtentAt(p_.k), depth), 1, kMaxMmaSteps);
-    int64_t steps = std::clamp<int64_t>(kMmaStepBytes / (depth * p_.a.bytes), 1, kMaxMmaSteps);
-    k_tiles_ =
-        state_.Size(k_tile_, kMaxMmaSteps, PowersOfTwo(1, kMaxMmaSteps), std::min(steps, most));
-    if (in_parts_) parts_ = state_.Size(LevelKey(k_, 1), kMaxMmaParts, {}, begin.parts);
+    k_tiles_ = state_.Size(k_tile_, kMaxMmaSteps, PowersOfTwo(1, kMaxMmaSteps),
+                           start_.step_bytes / (depth * p_.a.bytes));
+    if (in_parts_) parts_ = state_.Size(LevelKey(k_, 1), kMaxMmaParts, {}, start_.parts);
     rows_ = m_warps_ * m_tiles_ * Expr(p_.mma->rows);
     columns_ = n_warps_ * n_tiles_ * Expr(kColumns);
     steps_ = k_tiles_ * Expr(depth);
@@ -273,26 +228,38 @@ class MmaTiled {
     return warps;
   }
 
-  // Makes all threads together fetch the tile of one step of the reduction. Its chunks are laid out
-  // so that rows of a matrix have no bank conflicts.
+  // Lays out the operand so that no rows of a matrix meet in a bank, and as tensor cores read shared
+  // memory by themselves (PTX ISA, wgmma): panels of 128, 64 or 32 bytes of each row, in which the
+  // number of a chunk of 16 bytes is XORed with that of its line of 128. A tile narrower than its
+  // panel is padded.
+  void LayOut(const MmaOperand& operand) {
+    const auto last = static_cast<int64_t>(operand.rank) - 1;
+    if (operand.by_words()) {
+      Try(StorageAlign{operand.shared, last - 1, Expr(kBanks), Expr(kMmaWordsApart)});
+      return;
+    }
+    const MmaLevels& levels = start_.levels;
+    int64_t across = operand.shared == p_.a.shared ? levels.rows() : levels.columns();
+    int64_t row = operand.along_k() ? start_.step_bytes : across * operand.bytes;
+    int64_t panel = std::min(row, kPassBytes);
+    std::vector<int64_t> order(operand.rank - 1);
+    std::iota(order.begin(), order.end(), 0);
+    auto rows = static_cast<int64_t>(std::min(operand.axis_dim, operand.k_dim));
+    std::erase(order, rows);
+    order.insert(order.end(), {last, rows, last + 1});
+    Try(TransformLayout{
+        operand.shared, {{static_cast<int>(last), Expr(panel / operand.bytes)}}, order});
+    Try(Swizzle{operand.shared, Log2(panel / kChunkBytes), Log2(kChunkBytes / operand.bytes),
+                Log2(kPassBytes / kChunkBytes)});
+  }
+
+  // Makes all threads together fetch the tile of one step of the reduction.
   void Stage(const MmaOperand& operand) {
     Try(ComputeAt{operand.tile, k_tile_});
     Try(ComputeAt{operand.filler, r_});
     if (failed_) return;
     const int64_t chunk = kChunkBytes / operand.bytes;
-    if (operand.along_k()) {
-      // For rows of 16 to 128 bytes, the swizzle moves the chunks of different rows to different
-      // banks.
-      Try(Swizzle{operand.shared, 3, std::countr_zero(static_cast<uint64_t>(chunk)), 3});
-    } else if (operand.bytes == kWordBytes) {
-      // Lanes read eight neighbours in each of four rows, which together fill the banks.
-      Try(StorageAlign{operand.shared, static_cast<int64_t>(operand.rank) - 2,
-                       Expr(kLaneColumns * kLaneRows), Expr(kLaneRows)});
-    } else {
-      // Rows begin at an odd number of chunks.
-      Try(StorageAlign{operand.shared, static_cast<int64_t>(operand.rank) - 2, Expr(2 * chunk),
-                       Expr(chunk)});
-    }
+    LayOut(operand);
     const Block* filler = FindBlock(state_.fn(), operand.filler).value().back().as<Block>();
     std::vector<LoopRef> loops = KeysOf(*filler, ItersOf(*filler, IterKind::kSpatial));
     LoopRef lanes = LevelKey(loops.back(), 1);
@@ -318,7 +285,7 @@ class MmaTiled {
       if (d == operand.axis_dim || d == operand.k_dim) continue;
       others.push_back(fmt::format("{}/ax{}", operand.tile, d));
     }
-    if (operand.bytes == kWordBytes && !operand.along_k()) {
+    if (operand.by_words()) {
       LoadWords(axis, k, others);
     } else {
       LoadMatrices(operand, axis, k, others);
@@ -431,7 +398,7 @@ class MmaTiled {
     bool async = target_.sm >= kAsyncCopies;
     Domain domain{DomainKind::kChoice, {1, 2}};
     if (async) domain.numbers = {1, 2, 3, 4};
-    Expr stages = state_.Size(r_ + ".stages", domain.numbers.back(), domain, async ? 3 : 2);
+    Expr stages = state_.Size(r_ + ".stages", domain.numbers.back(), domain, start_.stages);
     Try(SoftwarePipeline{r_, stages, async ? ForKind::kPipelinedAsync : ForKind::kPipelined});
   }
 
@@ -439,28 +406,17 @@ class MmaTiled {
   const Block& block_;
   std::string name_;
   MmaProduct p_;
+  MmaStart start_;
   const Target& target_;
-  bool in_parts_ = false;  // of the reduction; part_ is the loop over them
+  bool in_parts_;  // of the reduction; part_ is the loop over them
   LoopRef m_, n_, k_, k_tile_, k_depth_, r_, part_, tiles_;
   Expr m_warps_, m_tiles_, n_warps_, n_tiles_, k_tiles_, parts_;
   Expr rows_, columns_, steps_;  // of a thread block
   bool failed_ = false;
 };
 
-Extents ExtentsOf(const Block& block, const MmaProduct& product) {
-  Extents extents{ExtentOf(block, product.m), ExtentOf(block, product.n), 1, 1};
-  for (size_t i : ItersOf(block, IterKind::kSpatial)) {
-    if (i != product.m && i != product.n) extents.others *= ExtentOf(block, i);
-  }
-  extents.steps = ExtentOf(block, product.k) * product.a.bytes / kMmaStepBytes;
-  for (size_t i : ItersOf(block, IterKind::kReduce)) {
-    if (i != product.k) extents.steps *= ExtentOf(block, i);
-  }
-  return extents;
-}
-
 std::optional<SketchState> Tiled(const SketchState& state, const Block& block,
-                                 const MmaProduct& product, const Start& start,
+                                 const MmaProduct& product, const MmaStart& start,
                                  const Target& target) {
   for (bool maps : {true, false}) {
     SketchState fork = state;
@@ -476,14 +432,14 @@ std::optional<SketchState> TileForTensorCores(const SketchState& state, const Bl
                                               const Target& target) {
   std::optional<MmaProduct> product = MmaProductOf(state.fn(), block, target);
   if (!product) return std::nullopt;
-  return Tiled(state, block, *product, StartWhole(ExtentsOf(block, *product), target), target);
+  return Tiled(state, block, *product, MmaStartWhole(block, *product, target), target);
 }
 
 std::optional<SketchState> TilePartsForTensorCores(const SketchState& state, const Block& block,
                                                    const Target& target) {
   std::optional<MmaProduct> product = MmaProductOf(state.fn(), block, target);
   if (!product) return std::nullopt;
-  std::optional<Start> start = StartInParts(ExtentsOf(block, *product), target);
+  std::optional<MmaStart> start = MmaStartInParts(block, *product, target);
   return start ? Tiled(state, block, *product, *start, target) : std::nullopt;
 }
 

@@ -62,11 +62,11 @@ namespace tcc {
   /* The same on tensor cores? */                                                                  \
   X(kMinMmaExtent,         8,         "rows, and columns",                                         \
                                       "instruction: mma m16n8; fewer columns are padding")         \
-  X(kMmaStepBytes,         64,        "bytes of a staged row",                                     \
-                                      "peer: CUTLASS's 32 cells of f16 (gpu_perf 3)")              \
-  X(kMaxMmaSteps,          4,         "instructions along k, in a search",                         \
-                                      "derived: 4 of 32 bytes are the longest swizzled row")       \
-  X(kMinMmaPartSteps,      8,         "steps of a part",                                           \
+  X(kMmaStepBytes,         128,       "bytes of a staged row",                                     \
+                                      "peer: cuBLAS's 64 cells of f16, 32 of tf32 (gpu_perf 3)")   \
+  X(kMaxMmaSteps,          8,         "instructions along k, in a search",                         \
+                                      "derived: 8 of 32 bytes are two swizzled rows")              \
+  X(kMinMmaPartSteps,      4,         "steps of a part",                                           \
                                       "guess: adding up shorter parts costs what they save")       \
   X(kMaxMmaParts,          32,        "parts",                               "guess")              \
   /* Which products have few rows, and how do they stream their weights? */                        \

@@ -28,6 +28,8 @@ struct MmaOperand {
   // buffer and block.
   std::string shared = {}, filler = {}, tile = {};
   bool along_k() const { return k_dim > axis_dim; }
+  // Matrix loads transpose only 16-bit cells: lanes fetch words that are not along k one by one.
+  bool by_words() const { return bytes == 4 && !along_k(); }
 };
 
 // A product that tensor cores compute; m, n and k are positions among the block's variables.

@@ -1,0 +1,128 @@
+#include "schedule/sketches/gpu/mma_start.h"
+
+#include <algorithm>
+#include <iterator>
+#include <span>
+
+#include "schedule/sketches/gpu/gpu_thresholds.h"
+#include "schedule/sketches/parts/block_pattern.h"
+#include "schedule/sketches/parts/default_tiles.h"
+#include "support/device_profile.h"
+#include "support/integer_division.h"
+
+namespace tcc {
+namespace {
+
+// The candidates, largest first; the smallest loads as much as it computes, but keeps more of a GPU
+// busy.
+constexpr MmaLevels kLevels[] = {
+    {2, 4, 4, 4}, {2, 2, 4, 4}, {2, 2, 2, 4}, {2, 2, 1, 4}, {2, 2, 1, 2}, {1, 2, 1, 2},
+};
+constexpr MmaLevels kSmall = kLevels[std::size(kLevels) - 2];
+
+// The candidates, best first: a longer step has fewer barriers, more stages hide more latency, and
+// the number of four is masked, not divided by. Without asynchronous copies the next step is in
+// registers.
+struct Steps {
+  int64_t bytes, stages;
+};
+constexpr Steps kAsyncSteps[] = {
+    {kMmaStepBytes, 4},     {kMmaStepBytes, 3},     {kMmaStepBytes / 2, 4}, {kMmaStepBytes / 2, 3},
+    {kMmaStepBytes / 2, 2}, {kMmaStepBytes / 4, 4}, {kMmaStepBytes / 4, 3}, {kMmaStepBytes / 4, 2},
+};
+constexpr Steps kPlainSteps[] = {{kMmaStepBytes / 2, 2}, {kMmaStepBytes / 4, 2}};
+
+// The extents of a product's result and of its reduction.
+struct Extents {
+  int64_t rows, columns, others = 1;
+  int64_t k_bytes, other_terms = 1;
+
+  int64_t Blocks(const MmaLevels& levels) const {
+    return CeilDivision(rows, levels.rows()) * CeilDivision(columns, levels.columns()) * others;
+  }
+  // Returns the bytes along k with the padding of such steps, dealt to such parts.
+  int64_t Padded(int64_t step, int64_t parts) const { return RoundUp(k_bytes, step * parts); }
+  // Returns the number of such steps in a part.
+  int64_t StepsOf(int64_t step, int64_t parts) const {
+    return CeilDivision(k_bytes, step * parts) * other_terms;
+  }
+};
+
+Extents ExtentsOf(const Block& block, const MmaProduct& product) {
+  Extents extents{.rows = ExtentOf(block, product.m),
+                  .columns = ExtentOf(block, product.n),
+                  .k_bytes = ExtentOf(block, product.k) * product.a.bytes};
+  for (size_t i : ItersOf(block, IterKind::kSpatial)) {
+    if (i != product.m && i != product.n) extents.others *= ExtentOf(block, i);
+  }
+  for (size_t i : ItersOf(block, IterKind::kReduce)) {
+    if (i != product.k) extents.other_terms *= ExtentOf(block, i);
+  }
+  return extents;
+}
+
+// Returns the largest tile that occurs often enough, with at most `most` parts of the reduction,
+// and is not mostly padding; nullopt if there is none.
+std::optional<MmaStart> StartWithParts(const Extents& extents, int64_t most, const Target& target) {
+  for (const MmaLevels& levels : kLevels) {
+    int64_t blocks = extents.Blocks(levels);
+    int64_t padded = blocks / extents.others * levels.rows() * levels.columns();
+    int64_t parts = CeilDivision(target.multiprocessors, blocks);
+    bool fits = 2 * padded <= 3 * extents.rows * extents.columns;
+    if (parts <= most && fits) return MmaStart{levels, parts};
+  }
+  return std::nullopt;
+}
+
+// Returns the cells in shared memory for `extent` rows or columns, per element along k.
+int64_t StagedCells(const MmaOperand& operand, int64_t extent) {
+  return operand.by_words() ? RoundUp(extent - kMmaWordsApart, kBanks) + kMmaWordsApart : extent;
+}
+
+// Sets the first candidate whose padding costs little and that lets a multiprocessor hold two
+// blocks, if the grid has them: one computes where the other one waits.
+MmaStart WithSteps(MmaStart start, const Extents& extents, const MmaProduct& product,
+                   const Target& target) {
+  const GpuProfile& gpu = GpuProfileOf(target.sm);
+  int64_t blocks = extents.Blocks(start.levels) * start.parts;
+  int64_t together = std::clamp<int64_t>(CeilDivision(blocks, gpu.multiprocessors), 1, 2);
+  int64_t shared = std::min(target.shared_bytes, gpu.shared_bytes / together - gpu.reserved_bytes);
+  int64_t cells =
+      StagedCells(product.a, start.levels.rows()) + StagedCells(product.b, start.levels.columns());
+  int64_t least = std::min(kMmaStepBytes / 2, RoundUp(extents.k_bytes, kMmaStepBytes / 4));
+  least = extents.Padded(least, start.parts);
+  auto stages = [&](const Steps& steps) {
+    return std::clamp<int64_t>(extents.StepsOf(steps.bytes, start.parts), 2, steps.stages);
+  };
+  auto fits = [&](const Steps& steps) {
+    return 16 * extents.Padded(steps.bytes, start.parts) <= 17 * least &&
+           cells * steps.bytes * stages(steps) <= shared;
+  };
+  bool async = target.sm >= kAsyncCopies;
+  std::span<const Steps> all = async ? std::span<const Steps>(kAsyncSteps) : kPlainSteps;
+  auto found = std::ranges::find_if(all, fits);
+  const Steps& steps = found == all.end() ? all.back() : *found;
+  start.step_bytes = steps.bytes;
+  start.stages = stages(steps);
+  return start;
+}
+
+}  // namespace
+
+MmaStart MmaStartWhole(const Block& block, const MmaProduct& product, const Target& target) {
+  Extents extents = ExtentsOf(block, product);
+  MmaStart start = StartWithParts(extents, 1, target).value_or(MmaStart{kSmall});
+  return WithSteps(start, extents, product, target);
+}
+
+std::optional<MmaStart> MmaStartInParts(const Block& block, const MmaProduct& product,
+                                        const Target& target) {
+  Extents extents = ExtentsOf(block, product);
+  int64_t steps = extents.k_bytes / kMmaStepBytes * extents.other_terms;
+  int64_t most = std::min(steps / kMinMmaPartSteps, kMaxMmaParts);
+  if (most < 2 || StartWithParts(extents, 1, target)) return std::nullopt;
+  MmaStart start = StartWithParts(extents, most, target).value_or(MmaStart{kSmall, most});
+  return WithSteps(start, extents, product, target);
+}
+
+}  // namespace tcc
