@@ -110,7 +110,7 @@ class CudaBackend final : public Backend {
 
   // Compiles one image per group, and marks the kernels that NVRTC refuses.
   StatusOr<std::vector<GpuImage>> ImagesOf(const std::vector<std::vector<size_t>>& groups,
-                                           const std::vector<KernelCode>& kernels,
+                                           std::vector<KernelCode>& kernels,
                                            const BackendOptions& options,
                                            CompiledModule& compiled) {
     std::vector<GpuImage> images(groups.size());
@@ -128,7 +128,7 @@ class CudaBackend final : public Backend {
     return images;
   }
 
-  Status CompileGroup(const std::vector<size_t>& group, const std::vector<KernelCode>& kernels,
+  Status CompileGroup(const std::vector<size_t>& group, std::vector<KernelCode>& kernels,
                       CompiledModule& compiled, GpuImage& image) {
     std::string text = ProgramText(group, kernels);
     if (code_ == GpuCode::kCudaText) {
@@ -145,12 +145,17 @@ class CudaBackend final : public Backend {
       DescribeKernel(facts, target_.sm, compiled.kernels[i]);
       compiled.kernels[i].compiler = (*cubin)->settings;
       compiled.kernels[i].cached = (*cubin)->cached;
+      // TCC_INPUT promises that no one writes the buffer while the kernel runs, so the compiler may
+      // move a load in front of the wait: the code decides, not the text.
+      for (size_t l = 0; l < facts.size(); ++l) {
+        kernels[i].plan.launches[l].waits = facts[l].code.facts.waits;
+      }
     }
     return OkStatus();
   }
 
   // Finds the kernels of a program that NVRTC refuses.
-  Status RefuseSome(const std::vector<size_t>& group, const std::vector<KernelCode>& kernels,
+  Status RefuseSome(const std::vector<size_t>& group, std::vector<KernelCode>& kernels,
                     const Status& status, CompiledModule& compiled) {
     if (status.code() != absl::StatusCode::kInternal) return status;
     if (group.size() == 1) {

@@ -24,26 +24,30 @@ template <typename Calls>
 struct Symbol {
   const char* name;
   void (*set)(Calls& calls, void* function);
+  bool required = true;  // false: the field stays null where the library lacks the function
 };
 
 // Makes a Symbol: SymbolFor<&Library::create>("cublasCreate_v2").
 template <auto kField>
-constexpr auto SymbolFor(const char* name) {
+constexpr auto SymbolFor(const char* name, bool required = true) {
   return [&]<typename Calls, typename Function>(Function* Calls::*) {
-    return Symbol<Calls>{name, [](Calls& calls, void* function) {
-                           calls.*kField = reinterpret_cast<Function*>(function);
-                         }};
+    return Symbol<Calls>{
+        name,
+        [](Calls& calls, void* function) { calls.*kField = reinterpret_cast<Function*>(function); },
+        required};
   }(kField);
 }
 
-// Binds the functions of a table. Error: FindSymbol's, for the first function that is missing.
+// Binds the functions of a table. Error: FindSymbol's, for the first required function that is
+// missing.
 template <typename Calls, size_t kCount>
 StatusOr<Calls> BindAll(const OpenedLibrary& library, const Symbol<Calls> (&symbols)[kCount],
                         std::string_view expected) {
   Calls calls{};
   for (const Symbol<Calls>& symbol : symbols) {
-    TCC_ASSIGN_OR_RETURN(void* function, FindSymbol(library, symbol.name, expected));
-    symbol.set(calls, function);
+    StatusOr<void*> function = FindSymbol(library, symbol.name, expected);
+    if (!function.ok() && symbol.required) return function.status();
+    if (function.ok()) symbol.set(calls, *function);
   }
   return calls;
 }

@@ -26,11 +26,12 @@ struct Row {
   uint64_t operation;
 };
 constexpr Row kRows[] = {
-    {SassKind::kFfma, 0x023}, {SassKind::kHmma, 0x03c}, {SassKind::kImma, 0x037},
-    {SassKind::kLdg, 0x181},  {SassKind::kStg, 0x186},  {SassKind::kLdgsts, 0x1ae},
-    {SassKind::kLds, 0x184},  {SassKind::kSts, 0x188},  {SassKind::kLdsm, 0x03b},
-    {SassKind::kLdl, 0x183},  {SassKind::kStl, 0x187},  {SassKind::kBar, 0x11d},
-    {SassKind::kShfl, 0x189}, {SassKind::kF2f, 0x104},  {SassKind::kF2fp, 0x03e},
+    {SassKind::kFfma, 0x023},    {SassKind::kHmma, 0x03c}, {SassKind::kImma, 0x037},
+    {SassKind::kLdg, 0x181},     {SassKind::kStg, 0x186},  {SassKind::kLdgsts, 0x1ae},
+    {SassKind::kLds, 0x184},     {SassKind::kSts, 0x188},  {SassKind::kLdsm, 0x03b},
+    {SassKind::kLdl, 0x183},     {SassKind::kStl, 0x187},  {SassKind::kBar, 0x11d},
+    {SassKind::kShfl, 0x189},    {SassKind::kF2f, 0x104},  {SassKind::kF2fp, 0x03e},
+    {SassKind::kAcqbulk, 0x02e},
 };
 
 SassKind KindOf(const Instruction& instruction) {
@@ -140,6 +141,28 @@ SassCounts MainLoopOf(std::span<const Instruction> instructions, int sm) {
   return main ? *main : CountsOf(instructions);
 }
 
+// Checks whether an operation is one of the flow of control, or accesses memory other than the
+// constant bank (LDC).
+bool MayNotComeBeforeWait(const Instruction& instruction) {
+  constexpr uint64_t kLdc = 0x182;
+  const uint64_t operation = instruction.Operation();
+  const bool is_control = operation >= 0x140 && operation < 0x160;
+  const bool is_memory = operation >= 0x180 && operation < 0x1c0 && operation != kLdc;
+  return is_control || is_memory;
+}
+
+bool WaitsFirst(std::span<const Instruction> instructions) {
+  auto is_wait = [](const Instruction& instruction) {
+    return KindOf(instruction) == SassKind::kAcqbulk;
+  };
+  const auto wait = std::ranges::find_if(instructions, is_wait);
+  if (wait == instructions.end()) return false;
+  constexpr uint64_t kAlways = 7;  // the predicate PT, not negated
+  return BitsOf(*wait, 12, 4) == kAlways &&
+         std::none_of(instructions.begin(), wait, MayNotComeBeforeWait) &&
+         std::none_of(std::next(wait), instructions.end(), is_wait);
+}
+
 }  // namespace
 
 SassFacts FactsOf(std::span<const uint8_t> code, int sm) {
@@ -147,6 +170,7 @@ SassFacts FactsOf(std::span<const uint8_t> code, int sm) {
   SassFacts facts;
   facts.all = CountsOf(instructions);
   facts.main_loop = MainLoopOf(instructions, sm);
+  facts.waits = WaitsFirst(instructions);
   for (const Instruction& instruction : instructions) {
     SassKind kind = KindOf(instruction);
     if (kind == SassKind::kLdg || kind == SassKind::kLdgsts)

@@ -10,21 +10,22 @@ namespace tcc {
 
 // The kinds of instructions, named after their mnemonics.
 enum class SassKind : uint8_t {
-  kFfma,    // float32 multiply-add
-  kHmma,    // tensor cores
-  kImma,    // the same on integers
-  kLdg,     // loads from global memory
-  kStg,     // stores to global memory
-  kLdgsts,  // copies from global to shared memory
-  kLds,     // loads from shared memory
-  kSts,     // stores to shared memory
-  kLdsm,    // loads of matrices from shared memory
-  kLdl,     // loads from local memory: spills, arrays that are not in registers
-  kStl,     // stores to local memory
-  kBar,     // barriers
-  kShfl,    // shuffles
-  kF2f,     // conversions between floats
-  kF2fp,    // conversions of two floats to a pair of narrower ones
+  kFfma,     // float32 multiply-add
+  kHmma,     // tensor cores
+  kImma,     // the same on integers
+  kLdg,      // loads from global memory
+  kStg,      // stores to global memory
+  kLdgsts,   // copies from global to shared memory
+  kLds,      // loads from shared memory
+  kSts,      // stores to shared memory
+  kLdsm,     // loads of matrices from shared memory
+  kLdl,      // loads from local memory: spills, arrays that are not in registers
+  kStl,      // stores to local memory
+  kBar,      // barriers
+  kShfl,     // shuffles
+  kF2f,      // conversions between floats
+  kF2fp,     // conversions of two floats to a pair of narrower ones
+  kAcqbulk,  // waits for the launch before (griddepcontrol.wait)
   kOther,
 };
 inline constexpr size_t kSassKinds = static_cast<size_t>(SassKind::kOther) + 1;
@@ -45,6 +46,9 @@ struct SassFacts {
   SassCounts main_loop;
   int64_t load_bytes_widest = 0;  // per thread, of one load or copy from global memory
   int64_t store_bytes_widest = 0;
+  // Whether every thread waits for the launch before, ahead of every access to memory: there is one
+  // kAcqbulk, and no access and no branch in front of it.
+  bool waits = false;
 };
 
 // Returns the facts of one kernel's code. Bytes beyond the last whole instruction are ignored.

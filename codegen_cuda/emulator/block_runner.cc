@@ -63,12 +63,13 @@ Dim3 IndexIn(int64_t linear, const Dim3& dims) {
 
 BlockRunner::BlockRunner(const FiberStacks& stacks, TccHost& host, const TccKernel& kernel,
                          std::span<const TccArgument> arguments, Dim3 threads,
-                         int64_t dynamic_shared_bytes)
+                         int64_t dynamic_shared_bytes, bool dependent)
     : stacks_(stacks),
       host_(host),
       kernel_(kernel),
       arguments_(arguments),
       dims_(threads),
+      dependent_(dependent),
       shared_(dynamic_shared_bytes),
       races_(kernel, arguments),
       threads_(threads.Count()),
@@ -82,6 +83,7 @@ TccHost BlockRunner::Calls() {
   host.shared_access = &SharedAccess;
   host.global_write = &GlobalWrite;
   host.global_read = &GlobalRead;
+  host.too_early = &TooEarly;
   host.out_of_bounds = &OutOfBounds;
   host.misaligned = &Misaligned;
   host.barrier = &BarrierCall;
@@ -128,6 +130,7 @@ void BlockRunner::StartThreads(Dim3 block) {
     thread.state = State::kReady;
     thread.unfenced = {};
     thread.fenced_ticket = false;
+    thread.early = dependent_;
     thread.copies.assign(1, {});
     thread.fiber.Start(stacks_.Stack(thread.linear), &Enter, &thread);
   }
@@ -153,8 +156,14 @@ Status BlockRunner::RunThreads(ThreadOrder order, uint64_t seed) {
       host_.thread[1] = thread.index.y;
       host_.thread[2] = thread.index.z;
       host_.linear_thread = thread.linear;
+      host_.early = thread.early;
       thread.fiber.Resume();
       if (!failure_.ok()) return failure_;
+      thread.early = host_.early;
+      if (thread.state == State::kEnded && thread.early) {
+        return WrongResult("thread {} ends without waiting for the launch before",
+                           IndexText(thread.index));
+      }
     }
   }
   for (const Thread& thread : threads_) {
@@ -250,6 +259,11 @@ void BlockRunner::GlobalRead(const void* address, unsigned bytes, TccWhere where
   if (auto complaint = running->races_.Read(running->block_, address, bytes, fenced)) {
     running->FailAt(where, *complaint);
   }
+  running->StopIfFailed();
+}
+
+void BlockRunner::TooEarly(TccWhere where) {
+  running->FailAt(where, "is accessed without waiting for the launch before, which may write it");
   running->StopIfFailed();
 }
 

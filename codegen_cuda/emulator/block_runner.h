@@ -42,9 +42,10 @@ class BlockRunner {
   static constexpr int kWarp = Target::kWarp;
 
   // `host` is the interface that the kernel's text sees. `kernel`, and `arguments` with one per
-  // parameter, must outlive the runner.
+  // parameter, must outlive the runner. `dependent` is that of LaunchOptions.
   BlockRunner(const FiberStacks& stacks, TccHost& host, const TccKernel& kernel,
-              std::span<const TccArgument> arguments, Dim3 threads, int64_t dynamic_shared_bytes);
+              std::span<const TccArgument> arguments, Dim3 threads, int64_t dynamic_shared_bytes,
+              bool dependent);
 
   // Runs block `block`, which is number `linear` of the grid, on the present contents of memory. An
   // error's message begins with the thread and names the line of the text as "line N"; memory then
@@ -68,6 +69,7 @@ class BlockRunner {
     Dim3 index;
     Fiber fiber;
     State state = State::kEnded;
+    bool early = false;  // whether it has yet to wait for the launch before
     // The operation that the thread waits in: a barrier, or one of its warp.
     const char* operation = nullptr;
     int line = 0;
@@ -100,6 +102,7 @@ class BlockRunner {
   static void SharedAccess(void* address, unsigned bytes, char kind, TccWhere where);
   static void GlobalWrite(void* address, unsigned bytes, char kind, TccWhere where);
   static void GlobalRead(const void* address, unsigned bytes, TccWhere where);
+  static void TooEarly(TccWhere where);
   static void OutOfBounds(long long elements, long long count, TccWhere where);
   static void Misaligned(const void* address, unsigned bytes, TccWhere where);
   static void BarrierCall(int line);
@@ -137,6 +140,7 @@ class BlockRunner {
   const TccKernel& kernel_;
   std::span<const TccArgument> arguments_;
   Dim3 dims_;
+  bool dependent_;
   SharedMemory shared_;
   BlockRaces races_;
   int64_t block_ = 0;

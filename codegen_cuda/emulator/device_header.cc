@@ -69,12 +69,21 @@ TccVector<T, N> tcc_fetch(const T* from) {
   return value;
 }
 
+// A buffer in global memory: a dependent launch waits before it reaches for one.
 template <class T, TccName kName>
-struct TccInput : TccExtent<const T, kName> {
+struct TccGlobal : TccExtent<T, kName> {
+  template <int N>
+  T* Reach(TccIndex at) const {
+    if (__builtin_expect(tcc_host->early, 0)) tcc_host->too_early(this->Where(at));
+    return TccExtent<T, kName>::template Reach<N>(at);
+  }
+};
+template <class T, TccName kName>
+struct TccInput : TccGlobal<const T, kName> {
   typedef T Element;
   static constexpr TccParameter kParameter = {kName.text, sizeof(T), 'i'};
   TccInput(const TccArgument& a)
-      : TccExtent<const T, kName>{(const T*)a.pointer, a.bytes / (long long)sizeof(T)} {}
+      : TccGlobal<const T, kName>{{(const T*)a.pointer, a.bytes / (long long)sizeof(T)}} {}
   template <int N>
   TCC_CALL TccVector<T, N> Read(TccIndex at) const {
     return tcc_fetch<T, N>(this->template Reach<N>(at));
@@ -82,11 +91,11 @@ struct TccInput : TccExtent<const T, kName> {
   TCC_CALL T operator[](TccIndex at) const { return *this->template Reach<1>(at); }
 };
 template <class T, TccName kName, char kKind = 'o'>
-struct TccOutput : TccExtent<T, kName> {
+struct TccOutput : TccGlobal<T, kName> {
   typedef T Element;
   static constexpr TccParameter kParameter = {kName.text, sizeof(T), kKind};
   TccOutput(const TccArgument& a)
-      : TccExtent<T, kName>{(T*)a.pointer, a.bytes / (long long)sizeof(T)} {}
+      : TccGlobal<T, kName>{{(T*)a.pointer, a.bytes / (long long)sizeof(T)}} {}
   template <int N>
   TCC_CALL TccVector<T, N> Read(TccIndex at) const {
     const T* from = this->template Reach<N>(at);
@@ -208,6 +217,7 @@ TCC_DEVICE int tcc_block_x() { return (int)tcc_host->block[0]; }
 TCC_DEVICE int tcc_block_y() { return (int)tcc_host->block[1]; }
 TCC_DEVICE int tcc_block_z() { return (int)tcc_host->block[2]; }
 TCC_DEVICE void tcc_barrier(int line = __builtin_LINE()) { tcc_host->barrier(line); }
+TCC_DEVICE void tcc_wait_for_launch_before() { tcc_host->early = false; }
 TCC_DEVICE void tcc_fence() { tcc_host->fence(); }
 template <class Array>
 TCC_DEVICE bool tcc_is_last(const Array& tickets, TccIndex tile, int blocks) {

@@ -96,6 +96,48 @@ KernelFunction* FunctionOf(CudaFunctionHandle handle) {
   return reinterpret_cast<KernelFunction*>(handle);
 }
 
+CudaResult EnqueueLaunch(KernelFunction& function, const CudaLaunchConfig& config, bool dependent,
+                         void** arguments, void** extra) {
+  if (config.dynamic_shared_bytes > function.most_dynamic_shared_bytes) {
+    return Fail(kCudaInvalidValue,
+                fmt::format("{} bytes of dynamic shared memory; allowed are {}",
+                            config.dynamic_shared_bytes, function.most_dynamic_shared_bytes));
+  }
+  // The arguments are read now, no matter when the work is done.
+  Arguments passed;
+  for (int i = 0; i < function.kernel->parameter_count; ++i) {
+    std::memcpy(&passed.values.emplace_back(), arguments[i], sizeof(uint64_t));
+  }
+  if (extra != nullptr) {
+    const auto* notes = static_cast<const CudaArgumentNote*>(extra[0]);
+    passed.notes.assign(notes, notes + passed.values.size());
+  }
+  LaunchOptions options{.kernel = function.name,
+                        .grid = {config.grid[0], config.grid[1], config.grid[2]},
+                        .block = {config.block[0], config.block[1], config.block[2]},
+                        .dynamic_shared_bytes = config.dynamic_shared_bytes,
+                        .blocks_in_all_orders = kBlocksInAllOrders,
+                        .dependent = dependent};
+  for (const CudaArgumentNote& note : passed.notes) options.argument_bytes.push_back(note.bytes);
+  return Enqueue(config.stream,
+                 [&function, options, passed](Context&) { return Run(function, options, passed); });
+}
+
+// Finds out whether the launch may begin while the kernel before it ends, which is the one
+// attribute that is emulated.
+CudaResult ReadAttributes(const KernelFunction& function, const CudaLaunchConfig& config,
+                          bool* dependent) {
+  for (unsigned i = 0; i < config.attribute_count; ++i) {
+    const CudaLaunchAttribute& attribute = config.attributes[i];
+    if (attribute.id != kCudaProgrammaticSerialization) {
+      return Fail(kCudaInvalidValue, "an attribute of a launch that is not emulated");
+    }
+    *dependent = attribute.value != 0;
+  }
+  if (!*dependent || function.module->context->target.sm >= 90) return kCudaSuccess;
+  return Fail(kCudaInvalidValue, "a device without dependent launches");
+}
+
 }  // namespace
 
 CudaResult cuModuleLoadDataEx(CudaModuleHandle* handle, const void* image, unsigned count,
@@ -170,29 +212,21 @@ CudaResult cuLaunchKernel(CudaFunctionHandle handle, unsigned grid_x, unsigned g
                           unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
                           unsigned dynamic_shared_bytes, CudaStreamHandle stream, void** arguments,
                           void** extra) {
+  const CudaLaunchConfig config{.grid = {grid_x, grid_y, grid_z},
+                                .block = {block_x, block_y, block_z},
+                                .dynamic_shared_bytes = dynamic_shared_bytes,
+                                .stream = stream};
+  return EnqueueLaunch(*FunctionOf(handle), config, false, arguments, extra);
+}
+
+CudaResult cuLaunchKernelEx(const CudaLaunchConfig* config, CudaFunctionHandle handle,
+                            void** arguments, void** extra) {
   KernelFunction& function = *FunctionOf(handle);
-  if (dynamic_shared_bytes > function.most_dynamic_shared_bytes) {
-    return Fail(kCudaInvalidValue,
-                fmt::format("{} bytes of dynamic shared memory; allowed are {}",
-                            dynamic_shared_bytes, function.most_dynamic_shared_bytes));
+  bool dependent = false;
+  if (CudaResult error = ReadAttributes(function, *config, &dependent); error != kCudaSuccess) {
+    return error;
   }
-  // The arguments are read now, no matter when the work is done.
-  Arguments passed;
-  for (int i = 0; i < function.kernel->parameter_count; ++i) {
-    std::memcpy(&passed.values.emplace_back(), arguments[i], sizeof(uint64_t));
-  }
-  if (extra != nullptr) {
-    const auto* notes = static_cast<const CudaArgumentNote*>(extra[0]);
-    passed.notes.assign(notes, notes + passed.values.size());
-  }
-  LaunchOptions options{.kernel = function.name,
-                        .grid = {grid_x, grid_y, grid_z},
-                        .block = {block_x, block_y, block_z},
-                        .dynamic_shared_bytes = dynamic_shared_bytes,
-                        .blocks_in_all_orders = kBlocksInAllOrders};
-  for (const CudaArgumentNote& note : passed.notes) options.argument_bytes.push_back(note.bytes);
-  return Enqueue(stream,
-                 [&function, options, passed](Context&) { return Run(function, options, passed); });
+  return EnqueueLaunch(function, *config, dependent, arguments, extra);
 }
 
 }  // namespace tcc::emulator::calls

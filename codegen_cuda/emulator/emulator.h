@@ -85,6 +85,9 @@ struct LaunchOptions {
   // Each other block runs in one order; the orders alternate.
   int64_t blocks_in_all_orders = INT64_MAX;
   BlockOrder block_order = BlockOrder::kForward;
+  // Whether the launch may begin while the one before it still writes: then it is a mistake if a
+  // thread accesses a buffer, or ends, and has not waited.
+  bool dependent = false;
 };
 
 // Runs each block; all ThreadOrders that a block runs in must write the same bytes. InvalidArgument

@@ -11,14 +11,16 @@ namespace tcc::emulator {
 
 // TccWhere: one access to an array, for messages: `name[index]` in that line of the text.
 //
-// TccHost: the indices of the running thread, and the functions that it may call. A function that
-// finds a mistake does not return.
+// TccHost: the indices of the running thread, whether it has yet to wait for the launch before
+// (LaunchOptions::dependent), and the functions that it may call. A function that finds a mistake
+// does not return.
 //   shared_array    returns where array `id` lies, the same for all threads of a block: at byte
 //                   `offset` of dynamic shared memory, or in static memory if offset < 0
 //   shared_access   is called before each read ('r'), write ('w') and atomic update ('a') of shared
 //                   memory
 //   global_write    is called before each write or atomic update of global memory
 //   global_read     is called before each read of a buffer that the kernel may write
+//   too_early       is called by an access to global memory that has not waited
 //   barrier         waits until all threads of the block have come
 //   barrier_or      does the same; returns whether any of them voted true
 //   fence           orders the running thread's accesses to global memory
@@ -40,10 +42,12 @@ TCC_DECLARE_HERE_AND_IN_TEXT(
       unsigned thread[3];
       unsigned block[3];
       unsigned linear_thread;
+      bool early;
       void* (*shared_array)(int id, long long offset, long long bytes, TccWhere where);
       void (*shared_access)(void* address, unsigned bytes, char kind, TccWhere where);
       void (*global_write)(void* address, unsigned bytes, char kind, TccWhere where);
       void (*global_read)(const void* address, unsigned bytes, TccWhere where);
+      void (*too_early)(TccWhere where);
       void (*out_of_bounds)(long long elements, long long count, TccWhere where);
       void (*misaligned)(const void* address, unsigned bytes, TccWhere where);
       void (*barrier)(int line);

@@ -184,7 +184,7 @@ Status Launch(const Program& program, const DeviceMemory& memory, const LaunchOp
   if (!arguments.ok()) return Annotate(arguments.status(), context);
   TCC_ASSIGN_OR_RETURN(const FiberStacks* stacks, Stacks());
   BlockRunner runner(*stacks, program.host(), *kernel, *arguments, options.block,
-                     options.dynamic_shared_bytes);
+                     options.dynamic_shared_bytes, options.dependent);
   TCC_RETURN_IF_ERROR(Annotate(RunGrid(program, runner, options), context));
   TCC_RETURN_IF_ERROR(Annotate(CheckTickets(*kernel, *arguments), context));
   return Annotate(CheckRedZones(memory, *kernel, *arguments), context);

@@ -168,7 +168,10 @@ bool HasOneBlockEach(const Launch& launch, const Target& target) {
   return blocks <= target.multiprocessors;
 }
 
-// Writes one kernel, and sets the launch's rows_per_bank and indexes_locals.
+// The oldest arch that has griddepcontrol.
+constexpr int kSmOfDependentLaunch = 90;
+
+// Writes one kernel, and sets the launch's rows_per_bank, indexes_locals and waits.
 StatusOr<std::string> KernelSource(const Function& fn, const std::vector<Buffer>& workspaces,
                                    LaunchBody& body, const Target& target) {
   KernelText kernel;
@@ -182,6 +185,8 @@ StatusOr<std::string> KernelSource(const Function& fn, const std::vector<Buffer>
   NarrowShapes(fn, kernel);
   DeclareShared(body, kernel);
   DeclareIndices(body.body, kernel);
+  launch.waits = target.sm >= kSmOfDependentLaunch;
+  if (launch.waits) kernel.Line("tcc_wait_for_launch_before();");
   StmtText(kernel, launch.block).Emit(body.body);
   if (!kernel.refused.ok()) {
     return Unsupported("kernel '{}': {}", fn.name, Message(kernel.refused));

@@ -30,6 +30,7 @@ GpuLaunch LaunchOf(const Function& fn, const Launch& launch, uint32_t image) {
   }
   result.static_shared_bytes = launch.static_shared_bytes;
   result.dynamic_shared_bytes = launch.dynamic_shared_bytes;
+  result.waits = launch.waits;
   for (const KernelArgument& argument : launch.arguments) {
     result.arguments.push_back({KindOf(argument.kind), static_cast<uint32_t>(argument.index)});
   }

@@ -33,6 +33,8 @@ struct Launch {
   // Whether an index into a thread's own buffer is not constant, so that the buffer may not become
   // registers.
   bool indexes_locals = false;
+  // Whether every thread waits for the launch before (GpuLaunch::waits).
+  bool waits = false;
   std::vector<KernelArgument> arguments;
 
   int64_t Threads() const { return block[0] * block[1] * block[2]; }

@@ -37,6 +37,11 @@ TCC_DEVICE int tcc_block_x() { return (int)blockIdx.x; }
 TCC_DEVICE int tcc_block_y() { return (int)blockIdx.y; }
 TCC_DEVICE int tcc_block_z() { return (int)blockIdx.z; }
 TCC_DEVICE void tcc_barrier() { __syncthreads(); }
+#if __CUDA_ARCH__ >= 900
+TCC_DEVICE void tcc_wait_for_launch_before() {
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+}
+#endif
 TCC_DEVICE void tcc_fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 TCC_DEVICE bool tcc_is_first_thread() { return (threadIdx.x | threadIdx.y | threadIdx.z) == 0; }
 // Returns whether this is the last of the tile's blocks to come here, the same to all its threads.

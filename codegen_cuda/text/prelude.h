@@ -34,6 +34,10 @@
 //
 //   int tcc_thread_x() tcc_thread_y() tcc_thread_z() tcc_block_x() tcc_block_y() tcc_block_z()
 //   void tcc_barrier()                      waits for all threads of the block
+//   void tcc_wait_for_launch_before()       waits until the launch before this one has ended and
+//   its
+//                                           writes are seen; from sm_90 on every thread of every
+//                                           kernel does, ahead of its first access to a parameter
 //
 //   struct TccVector<T, N> { T v[N]; }      is aligned to its size, at most 16 bytes
 //   TccVector<T, N> tcc_load_vector<N>(buffer, index)       &buffer[index] is so aligned; `buffer`

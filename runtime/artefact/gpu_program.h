@@ -39,6 +39,9 @@ struct GpuLaunch {
   std::array<uint32_t, 3> block = {1, 1, 1};
   int64_t static_shared_bytes = 0;
   int64_t dynamic_shared_bytes = 0;
+  // Every thread waits for the end of the launch before it, ahead of its first access to global
+  // memory (griddepcontrol.wait), so that this launch may begin while that one ends.
+  bool waits = false;
   std::vector<GpuArgument> arguments = {};
 };
 

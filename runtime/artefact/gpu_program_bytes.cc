@@ -9,7 +9,7 @@ constexpr size_t kMinExprBytes = 4;
 constexpr size_t kMinTextBytes = 4;
 constexpr size_t kMinImageBytes = 8;
 constexpr size_t kArgumentBytes = 5;
-constexpr size_t kMinLaunchBytes = kMinTextBytes + 4 + 3 * (kMinExprBytes + 4) + 16 + 4;
+constexpr size_t kMinLaunchBytes = kMinTextBytes + 4 + 3 * (kMinExprBytes + 4) + 16 + 1 + 4;
 constexpr size_t kMinKernelBytes = 16;
 
 void WriteBlob(ByteWriter& writer, const std::vector<uint8_t>& bytes) {
@@ -38,6 +38,7 @@ void Write(ByteWriter& writer, const GpuLaunch& launch) {
   for (uint32_t threads : launch.block) writer.U32(threads);
   writer.I64(launch.static_shared_bytes);
   writer.I64(launch.dynamic_shared_bytes);
+  writer.U8(launch.waits ? 1 : 0);
   writer.Count(launch.arguments.size());
   for (const GpuArgument& argument : launch.arguments) {
     writer.U8(static_cast<uint8_t>(argument.kind));
@@ -53,6 +54,7 @@ GpuLaunch ReadLaunch(ByteReader& reader) {
   for (uint32_t& threads : launch.block) threads = reader.U32();
   launch.static_shared_bytes = reader.I64();
   launch.dynamic_shared_bytes = reader.I64();
+  launch.waits = ReadEnum(reader, uint8_t{1}, "kind of launch") != 0;
   size_t arguments = reader.Count(kArgumentBytes);
   for (size_t i = 0; i < arguments && reader.ok(); ++i) {
     auto kind = ReadEnum(reader, GpuArgument::Kind::kTickets, "kind of argument");

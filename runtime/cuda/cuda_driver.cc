@@ -42,8 +42,13 @@ std::string_view PublicName(std::string_view call) {
   return call.substr(0, call.rfind("_v"));
 }
 
+constexpr bool IsRequired(std::string_view call) {
+  return call != "cuLaunchKernelEx";
+}
+
 constexpr Symbol<CudaDriver> kSymbols[] = {
-#define TCC_CUDA_SYMBOL(call, parameters, names) SymbolFor<&CudaDriver::call>(#call),
+#define TCC_CUDA_SYMBOL(call, parameters, names) \
+  SymbolFor<&CudaDriver::call>(#call, IsRequired(#call)),
     TCC_CUDA_CALLS(TCC_CUDA_SYMBOL)
 #undef TCC_CUDA_SYMBOL
 };

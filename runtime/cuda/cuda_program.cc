@@ -1,9 +1,11 @@
 #include "runtime/cuda/cuda_program.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 
 #include "runtime/cuda/cuda_device.h"
+#include "support/environment.h"
 #include "support/target.h"
 #include "support/wanted_option.h"
 
@@ -44,6 +46,24 @@ Status DoesNotRun(const std::string& target, const CudaDeviceInfo& device) {
   return fitting.ok() ? WithOption(status, Option::kTarget, fitting->name) : status;
 }
 
+// Edges of CUDA graphs say since 12.3 that a kernel waits itself; what captures make of such
+// launches before that is not documented.
+constexpr int kDriverOfOverlap = 12030;
+
+// Returns whether TCC_CUDA_DEPENDENT_LAUNCH lets launches overlap.
+StatusOr<bool> IsOverlapWanted() {
+  const std::string text = EnvironmentVariable("TCC_CUDA_DEPENDENT_LAUNCH");
+  if (text.empty() || text == "1") return true;
+  if (text == "0") return false;
+  return UsageError("TCC_CUDA_DEPENDENT_LAUNCH is '{}'; expected 0 or 1", text);
+}
+
+bool AnyWaits(const GpuProgram& program) {
+  return std::ranges::any_of(program.kernels, [](const GpuKernel& kernel) {
+    return std::ranges::any_of(kernel.launches, &GpuLaunch::waits);
+  });
+}
+
 }  // namespace
 
 bool HasSuffix(const std::string& target) {
@@ -66,6 +86,7 @@ StatusOr<std::shared_ptr<const CudaProgram>> CudaProgram::Load(
   TCC_RETURN_IF_ERROR(scope.status());
   TCC_RETURN_IF_ERROR(program->LoadImages(artefact.target));
   TCC_RETURN_IF_ERROR(program->FindFunctions());
+  TCC_RETURN_IF_ERROR(program->DecideOverlap());
   TCC_RETURN_IF_ERROR(program->UploadWeights(artefact.weights.bytes));
   TCC_ASSIGN_OR_RETURN(program->pool_, CudaPool::Make(program->context_));
   return program;
@@ -113,6 +134,17 @@ Status CudaProgram::FindFunctions() {
                                         static_cast<int>(launch.dynamic_shared_bytes)));
     }
   }
+  return OkStatus();
+}
+
+Status CudaProgram::DecideOverlap() {
+  TCC_ASSIGN_OR_RETURN(const bool wanted, IsOverlapWanted());
+  const CudaDriver& driver = context_->driver();
+  if (!wanted || driver.cuLaunchKernelEx == nullptr || !AnyWaits(program_)) return OkStatus();
+  int version = 0;
+  TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(driver, "asking the CUDA driver for its version",
+                                    cuDriverGetVersion, &version));
+  overlaps_launches_ = version >= kDriverOfOverlap;
   return OkStatus();
 }
 

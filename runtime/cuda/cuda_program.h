@@ -29,6 +29,8 @@ class CudaProgram {
   CudaFunctionHandle function(size_t kernel, size_t launch) const {
     return functions_[kernel][launch];
   }
+  // Whether a launch that waits itself (GpuLaunch::waits) may begin while the one before it ends.
+  bool overlaps_launches() const { return overlaps_launches_; }
   uint8_t* weights() const { return weights_.data(); }
   // Returns the pool from which all executors of the program allocate.
   const CudaPool& pool() const { return pool_; }
@@ -37,12 +39,14 @@ class CudaProgram {
   CudaProgram() = default;
   Status LoadImages(const std::string& target);
   Status FindFunctions();
+  Status DecideOverlap();
   Status UploadWeights(std::span<const uint8_t> weights);
 
   std::shared_ptr<const CudaContext> context_;
   GpuProgram program_;  // without the images' bytes
   std::vector<CudaModule> modules_;
   std::vector<std::vector<CudaFunctionHandle>> functions_;
+  bool overlaps_launches_ = false;
   CudaMemory weights_;
   CudaPool pool_;
 };

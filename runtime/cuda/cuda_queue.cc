@@ -130,6 +130,7 @@ StatusOr<uint8_t*> CudaQueue::Reserve(size_t slot, int64_t bytes, std::string_vi
 // of the caller's graph.
 Status CudaQueue::Replace(CudaMemory& memory, int64_t bytes, std::string_view what) {
   TCC_RETURN_IF_ERROR(CheckNotCaptured(stream()));
+  after_kernel_ = false;
   TCC_RETURN_IF_ERROR(program_->pool().GiveBack(memory, stream()));
   graphs_.clear();
   TCC_ASSIGN_OR_RETURN(memory, program_->pool().Allocate(stream(), bytes, what));
@@ -200,6 +201,7 @@ Status CudaQueue::Upload(uint8_t* to, std::span<const uint8_t> from) {
     std::ranges::copy(from, staged);
     source = staged;
   }
+  after_kernel_ = false;
   return TCC_CUDA_CALL(driver(), "uploading an input", cuMemcpyHtoDAsync_v2, AddressOf(to), source,
                        from.size(), stream());
 }
@@ -220,6 +222,7 @@ Status CudaQueue::EnqueueDownload(std::span<uint8_t> to, const uint8_t* from) {
     TCC_ASSIGN_OR_RETURN(place, staging_.Reserve(context(), to.size()));
     arrivals_.push_back({to, place});
   }
+  after_kernel_ = false;
   return TCC_CUDA_CALL(driver(), "downloading a result", cuMemcpyDtoHAsync_v2, place,
                        AddressOf(from), to.size(), stream());
 }
@@ -238,6 +241,7 @@ Status CudaQueue::Copy(uint8_t* to, const uint8_t* from, int64_t bytes) {
 }
 
 Status CudaQueue::CopyApart(uint8_t* to, const uint8_t* from, int64_t bytes) {
+  after_kernel_ = false;
   return TCC_CUDA_CALL(driver(), "copying a buffer", cuMemcpyDtoDAsync_v2, AddressOf(to),
                        AddressOf(from), static_cast<size_t>(bytes), stream());
 }
@@ -355,26 +359,51 @@ Status CudaQueue::Enqueue(const GpuLaunch& launch, CudaFunctionHandle function,
   PassAll(launch, arguments);
   value_places_.clear();
   for (uint64_t& value : values_) value_places_.push_back(&value);
-  std::array<void*, 1> notes = {notes_.data()};
+  std::array<void*, 1> all_notes = {notes_.data()};
+  void** notes = driver().takes_notes ? all_notes.data() : nullptr;
+  if (std::exchange(after_kernel_, true) && launch.waits && program_->overlaps_launches()) {
+    return EnqueueDependent(launch, function, *grid, notes);
+  }
   const auto& [x, y, z] = launch.block;
   return TCC_CUDA_CALL(driver(), "launching " + launch.symbol, cuLaunchKernel, function, (*grid)[0],
                        (*grid)[1], (*grid)[2], x, y, z,
                        static_cast<unsigned>(launch.dynamic_shared_bytes), stream(),
-                       value_places_.data(), driver().takes_notes ? notes.data() : nullptr);
+                       value_places_.data(), notes);
+}
+
+// Enqueues a kernel that may begin while the one before it ends. That one waited for those before
+// it in all of its threads, or was launched when they had ended, so its end is theirs, too.
+Status CudaQueue::EnqueueDependent(const GpuLaunch& launch, CudaFunctionHandle function,
+                                   const std::array<unsigned, 3>& grid, void** notes) {
+  CudaLaunchAttribute attribute{.id = kCudaProgrammaticSerialization, .value = 1};
+  const CudaLaunchConfig config{
+      .grid = {grid[0], grid[1], grid[2]},
+      .block = {launch.block[0], launch.block[1], launch.block[2]},
+      .dynamic_shared_bytes = static_cast<unsigned>(launch.dynamic_shared_bytes),
+      .stream = stream(),
+      .attributes = &attribute,
+      .attribute_count = 1};
+  return TCC_CUDA_CALL(driver(), "launching " + launch.symbol, cuLaunchKernelEx, &config, function,
+                       value_places_.data(), notes);
 }
 
 StatusOr<double> CudaQueue::TimedLaunch(size_t kernel, const LaunchArguments& arguments) {
   CudaScope scope(*context());
   TCC_RETURN_IF_ERROR(scope.status());
-  return stopwatch_.Time(context(), stream(), [&] { return Enqueue(kernel, arguments); });
+  after_kernel_ = false;  // events are recorded around it
+  StatusOr<double> seconds =
+      stopwatch_.Time(context(), stream(), [&] { return Enqueue(kernel, arguments); });
+  after_kernel_ = false;
+  return seconds;
 }
 
 // Records on the queue's own stream: a caller's may be the default one, which cannot be captured.
 StatusOr<CudaGraphExec> CudaQueue::Record(const std::function<Status()>& work) {
   recording_ = true;
-  CudaStreamHandle caller_stream = std::exchange(caller_stream_, nullptr);
+  CudaStreamHandle caller_stream = caller_stream_;
+  UseStream(nullptr);
   StatusOr<CudaGraphExec> graph = CaptureCudaGraph(context(), stream(), work);
-  caller_stream_ = caller_stream;
+  UseStream(caller_stream);
   recording_ = false;
   return graph;
 }
@@ -386,6 +415,7 @@ Status CudaQueue::DoRecorded(size_t recording, const std::function<Status()>& wo
   if (!graphs_[recording]) {
     TCC_ASSIGN_OR_RETURN(graphs_[recording], Record(work));
   }
+  after_kernel_ = false;
   return TCC_CUDA_CALL(driver(), "launching the model's graph", cuGraphLaunch,
                        graphs_[recording].get(), stream());
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "runtime/cuda/cuda_pool.h"
@@ -19,7 +20,10 @@ class CudaQueue final : public DeviceQueue {
   ~CudaQueue() override;
 
   StatusOr<uint8_t*> Reserve(size_t slot, int64_t bytes, std::string_view what) override;
-  void UseStream(void* stream) override { caller_stream_ = static_cast<CudaStreamHandle>(stream); }
+  void UseStream(void* stream) override {
+    caller_stream_ = static_cast<CudaStreamHandle>(stream);
+    after_kernel_ = false;
+  }
   Status CheckStream(void* stream) override;
   Status CheckNotCaptured(void* stream) override;
   Status CheckMemory(const void* memory, std::string_view what) override;
@@ -56,6 +60,8 @@ class CudaQueue final : public DeviceQueue {
   Status Enqueue(size_t kernel, const LaunchArguments& arguments);
   Status Enqueue(const GpuLaunch& launch, CudaFunctionHandle function,
                  const LaunchArguments& arguments);
+  Status EnqueueDependent(const GpuLaunch& launch, CudaFunctionHandle function,
+                          const std::array<unsigned, 3>& grid, void** notes);
 
   std::shared_ptr<const CudaProgram> program_;
   std::vector<CudaMemory> slots_;
@@ -74,6 +80,8 @@ class CudaQueue final : public DeviceQueue {
   CudaStopwatch stopwatch_;
   std::vector<CudaGraphExec> graphs_;  // by recording; none where nothing is recorded
   bool recording_ = false;
+  // Whether what this queue enqueued last, since a stream was chosen, is a kernel.
+  bool after_kernel_ = false;
   // The arguments of the current kernel, kept to save their allocation.
   std::vector<BufferPlace> workspaces_;
   std::vector<const uint8_t*> passed_;

@@ -55,6 +55,27 @@ struct CudaPoolProperties {
   unsigned char reserved[64] = {};
 };
 
+// An attribute of a launch whose value is an int. The driver's values have 64 bytes.
+struct alignas(8) CudaLaunchAttribute {
+  int id = 0;
+  int gap = 0;
+  int value = 0;
+  unsigned char rest[60] = {};
+};
+enum CudaLaunchAttributeId : int {
+  // 1: the launch may begin while the kernel before it in the stream ends, whose results its
+  // threads wait for themselves (griddepcontrol.wait).
+  kCudaProgrammaticSerialization = 6,
+};
+struct CudaLaunchConfig {
+  unsigned grid[3] = {1, 1, 1};
+  unsigned block[3] = {1, 1, 1};
+  unsigned dynamic_shared_bytes = 0;
+  CudaStreamHandle stream = nullptr;
+  CudaLaunchAttribute* attributes = nullptr;
+  unsigned attribute_count = 0;
+};
+
 // Expands CALL(symbol in the library, parameters, their names) for each function; all of them
 // return a CudaResult.
 // clang-format off
@@ -157,7 +178,11 @@ struct CudaPoolProperties {
        unsigned block_x, unsigned block_y, unsigned block_z, unsigned dynamic_shared_bytes, \
        CudaStreamHandle stream, void** arguments, void** extra), \
        (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, dynamic_shared_bytes, \
-       stream, arguments, extra))
+       stream, arguments, extra)) \
+  CALL(cuLaunchKernelEx, \
+       (const CudaLaunchConfig* config, CudaFunctionHandle function, void** arguments, \
+       void** extra), \
+       (config, function, arguments, extra))
 // clang-format on
 
 // The symbol that a driver exports if it accepts argument notes.
@@ -171,9 +196,10 @@ struct CudaArgumentNote {
   Kind kind = Kind::kKnown;
 };
 
-// The driver's functions, each under its symbol: libcuda's, or the emulator's.
+// The driver's functions, each under its symbol: libcuda's, or the emulator's. cuLaunchKernelEx is
+// null in drivers before 11.8.
 struct CudaDriver {
-  // If true, cuLaunchKernel's `extra` is {an array of CudaArgumentNote, one per argument} or null;
+  // If true, the launches' `extra` is {an array of CudaArgumentNote, one per argument} or null;
   // libcuda accepts null only.
   bool takes_notes = false;
 #define TCC_CUDA_FIELD(name, parameters, names) CudaResult(*name) parameters = nullptr;

@@ -72,11 +72,12 @@ struct Mnemonic {
   const char* name;
 };
 constexpr Mnemonic kMnemonics[] = {
-    {SassKind::kFfma, "FFMA"}, {SassKind::kHmma, "HMMA"}, {SassKind::kImma, "IMMA"},
-    {SassKind::kLdg, "LDG"},   {SassKind::kStg, "STG"},   {SassKind::kLdgsts, "LDGSTS"},
-    {SassKind::kLds, "LDS"},   {SassKind::kSts, "STS"},   {SassKind::kLdsm, "LDSM"},
-    {SassKind::kLdl, "LDL"},   {SassKind::kStl, "STL"},   {SassKind::kBar, "BAR"},
-    {SassKind::kShfl, "SHFL"}, {SassKind::kF2f, "F2F"},   {SassKind::kF2fp, "F2FP"},
+    {SassKind::kFfma, "FFMA"},       {SassKind::kHmma, "HMMA"}, {SassKind::kImma, "IMMA"},
+    {SassKind::kLdg, "LDG"},         {SassKind::kStg, "STG"},   {SassKind::kLdgsts, "LDGSTS"},
+    {SassKind::kLds, "LDS"},         {SassKind::kSts, "STS"},   {SassKind::kLdsm, "LDSM"},
+    {SassKind::kLdl, "LDL"},         {SassKind::kStl, "STL"},   {SassKind::kBar, "BAR"},
+    {SassKind::kShfl, "SHFL"},       {SassKind::kF2f, "F2F"},   {SassKind::kF2fp, "F2FP"},
+    {SassKind::kAcqbulk, "ACQBULK"},
 };
 static_assert(std::size(kMnemonics) + 1 == kSassKinds);  // all but kOther
 

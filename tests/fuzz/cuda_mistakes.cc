@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <regex>
+#include <string_view>
 #include <vector>
 
 namespace tcc {
@@ -31,6 +32,25 @@ int64_t Number(const Match& match, size_t group) {
 
 using Text = const std::string&;
 
+constexpr std::string_view kWait = "tcc_wait_for_launch_before();";
+
+// Moves a kernel's wait behind its first statement that mentions an input.
+std::optional<std::string> WaitAfterLoad(const std::string& text, uint64_t which) {
+  const std::regex kernel(R"(KERNEL\(\w+, \d+\)\(TCC_INPUT\([^,]*, (\w+)\)[^{]*\{)"
+                          R"([^}]*tcc_wait_for_launch_before\(\);)");
+  std::vector<Match> matches(std::sregex_iterator(text.begin(), text.end(), kernel),
+                             std::sregex_iterator());
+  if (matches.empty()) return std::nullopt;
+  const Match& match = matches[which % matches.size()];
+  const std::string before = text.substr(0, match.position() + match.length() - kWait.size());
+  const std::string after = match.suffix();
+  const std::regex load("[^;\n]*\\b" + match[1].str() + "\\b[^;\n]*;");
+  Match statement;
+  if (!std::regex_search(after, statement, load)) return std::nullopt;
+  const auto end = static_cast<size_t>(statement.position() + statement.length());
+  return before + after.substr(0, end) + " " + std::string(kWait) + after.substr(end);
+}
+
 // The last closing parenthesis or bracket is outside of what [^;] takes greedily.
 constexpr CudaMistake kMistakes[] = {
     {"CUDA: a barrier is missing",
@@ -49,6 +69,13 @@ constexpr CudaMistake kMistakes[] = {
        });
      },
      CudaMistake::Needs::kCopies},
+    {"CUDA: a kernel does not wait for the launch before",
+     [](Text text, uint64_t which) {
+       return Rewrite(text, R"(tcc_wait_for_launch_before\(\);)", which, Nothing);
+     },
+     CudaMistake::Needs::kDependentLaunches},
+    {"CUDA: a kernel waits for the launch before after a load", WaitAfterLoad,
+     CudaMistake::Needs::kDependentLaunches},
     {"CUDA: a commit is missing",
      [](Text text, uint64_t which) {
        return Rewrite(text, R"(tcc_async_commit\(\);)", which, Nothing);

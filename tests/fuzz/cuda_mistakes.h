@@ -17,8 +17,8 @@ struct CudaMistake {
   // none.
   std::optional<std::string> (*plant)(const std::string& kernels, uint64_t which);
   // What the mistake needs of a schedule: copies that go on while threads compute; fragments;
-  // blocks that take tickets.
-  enum class Needs : uint8_t { kNothing, kCopies, kFragments, kTickets };
+  // blocks that take tickets. Or a target whose kernels wait for the launch before.
+  enum class Needs : uint8_t { kNothing, kCopies, kFragments, kTickets, kDependentLaunches };
   Needs needs = Needs::kNothing;
 };
 

@@ -77,7 +77,8 @@ std::optional<std::pair<Function, CudaSource>> TextOf(const Subject& subject, co
 }  // namespace
 
 Verdict PlantInText(const CudaMistake& mistake, Random& random) {
-  Target target = FindTarget("sm_86").value();
+  const bool dependent = mistake.needs == CudaMistake::Needs::kDependentLaunches;
+  Target target = FindTarget(dependent ? "sm_90a" : "sm_86").value();
   Subject subject = AnySubject(mistake.needs, target, random);
   auto made = TextOf(subject, target, random);
   if (!made) return Verdict::kNotPlanted;

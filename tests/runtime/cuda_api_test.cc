@@ -45,6 +45,12 @@ static_assert(Same(tcc::kCudaPoolKeptBytes, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD));
 static_assert(Same(tcc::CudaPoolProperties{}.allocation_kind, CU_MEM_ALLOCATION_TYPE_PINNED));
 static_assert(Same(tcc::CudaPoolProperties{}.place_kind, CU_MEM_LOCATION_TYPE_DEVICE));
 static_assert(sizeof(tcc::CudaPoolProperties) == sizeof(CUmemPoolProps));
+static_assert(Same(tcc::kCudaProgrammaticSerialization,
+                   CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION));
+static_assert(sizeof(tcc::CudaLaunchAttribute) == sizeof(CUlaunchAttribute));
+static_assert(offsetof(tcc::CudaLaunchAttribute, value) == offsetof(CUlaunchAttribute, value));
+static_assert(sizeof(tcc::CudaLaunchConfig) == sizeof(CUlaunchConfig));
+static_assert(offsetof(tcc::CudaLaunchConfig, attributes) == offsetof(CUlaunchConfig, attrs));
 static_assert(Same(tcc::kCudaNotCaptured, CU_STREAM_CAPTURE_STATUS_NONE));
 static_assert(Same(tcc::kCudaCaptured, CU_STREAM_CAPTURE_STATUS_ACTIVE));
 static_assert(Same(tcc::kCudaCaptureIsInvalid, CU_STREAM_CAPTURE_STATUS_INVALIDATED));

@@ -23,6 +23,7 @@ GpuProgram SampleProgram() {
                    .image = 1,
                    .block = {32, 4, 2},
                    .dynamic_shared_bytes = 65536,
+                   .waits = true,
                    .arguments = {{Kind::kWorkspace, 0}, {Kind::kBuffer, 1}, {Kind::kTickets, 0}}};
   GpuProgram program{.sm = 86, .code = GpuCode::kCubin, .images = {}, .kernels = {}};
   program.images = {{.code = {1, 2, 3}}, {.code = {4}, .ptx = {'.', 'v'}}};
@@ -67,6 +68,8 @@ TEST_CASE("a program of kernels for a GPU survives encoding", "[runtime][gpu_pro
   CHECK(fill.arguments[2].kind == Kind::kShape);
   CHECK(back->kernels[0].launches[1].dynamic_shared_bytes == 65536);
   CHECK(back->kernels[0].launches[1].arguments[2].kind == Kind::kTickets);
+  CHECK(back->kernels[0].launches[1].waits);
+  CHECK_FALSE(fill.waits);
 }
 
 TEST_CASE("a program that does not fit its model or any GPU is refused by name",

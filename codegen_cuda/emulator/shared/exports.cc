@@ -44,6 +44,7 @@ using tcc::CudaEventHandle;
 using tcc::CudaFunctionHandle;
 using tcc::CudaGraphExecHandle;
 using tcc::CudaGraphHandle;
+using tcc::CudaLaunchConfig;
 using tcc::CudaModuleHandle;
 using tcc::CudaPoolHandle;
 using tcc::CudaPoolProperties;

@@ -95,7 +95,8 @@ Status RunLaunch(const emulator::Program& program, const Launch& launch, const A
       .block = {static_cast<uint32_t>(launch.block[0]), static_cast<uint32_t>(launch.block[1]),
                 static_cast<uint32_t>(launch.block[2])},
       .dynamic_shared_bytes = launch.dynamic_shared_bytes,
-      .block_order = order};
+      .block_order = order,
+      .dependent = launch.waits};
   for (const KernelArgument& argument : launch.arguments)
     options.arguments.push_back(memory.Slot(argument));
   return emulator::Launch(program, memory.device, options);

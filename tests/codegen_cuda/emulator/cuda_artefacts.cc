@@ -1,5 +1,7 @@
 #include "tests/codegen_cuda/emulator/cuda_artefacts.h"
 
+#include <regex>
+
 #include "codegen_cuda/emulator/driver.h"
 #include "runtime/cuda/cuda_device.h"
 #include "support/check.h"
@@ -196,6 +198,22 @@ Artefact LoopArtefact() {
   return artefact;
 }
 
+Artefact Waiting(Artefact artefact) {
+  GpuProgram program = ParseGpuProgram(artefact.kernels.bytes).value();
+  program.sm = 90;
+  std::vector<uint8_t>& code = program.images[0].code;
+  const std::string text(code.begin(), code.end());
+  const std::string waiting = std::regex_replace(text, std::regex(R"(TCC_KERNEL\([^{]*\{)"),
+                                                 "$&\n  tcc_wait_for_launch_before();");
+  code.assign(waiting.begin(), waiting.end());
+  for (GpuKernel& kernel : program.kernels) {
+    for (GpuLaunch& launch : kernel.launches) launch.waits = true;
+  }
+  artefact.target = "sm_90a";
+  artefact.kernels = OwnBytes(GpuProgramBytes(program));
+  return artefact;
+}
+
 std::span<const DeviceRow> EmulatedDevices() {
   static constexpr DeviceRow kRows[] = {{"cuda", MakeEmulated<kSm>}};
   return kRows;
@@ -203,8 +221,10 @@ std::span<const DeviceRow> EmulatedDevices() {
 
 StatusOr<Executor> MakeExecutor(Artefact artefact, int sm) {
   static constexpr DeviceRow kOther[] = {{"cuda", MakeEmulated<75>}};
+  static constexpr DeviceRow kNewest[] = {{"cuda", MakeEmulated<90>}};
   LoadOptions options{.pool = {}, .threads = 1, .devices = EmulatedDevices()};
   if (sm == 75) options.devices = kOther;
+  if (sm == 90) options.devices = kNewest;
   TCC_ASSIGN_OR_RETURN(Module module, Module::FromArtefact(std::move(artefact), options));
   return Executor(std::move(module));
 }

@@ -31,7 +31,10 @@ Artefact PartsArtefact();
 // state = x; for i in 0..12, at most M times, while state < 1000: state = 2 * state + i; y = state.
 Artefact LoopArtefact();
 
-// What Module and Executor need for it.
+// An artefact of these for sm_90a: every kernel waits for the launch before.
+Artefact Waiting(Artefact artefact);
+
+// What Module and Executor need for it; an arch of 75 or 90 other than that of the artefacts.
 StatusOr<Executor> MakeExecutor(Artefact artefact, int sm = kSm);
 Executor Made(Artefact artefact);  // which is to be loaded well
 StatusOr<std::vector<double>> RunOne(Executor& executor, const std::vector<Tensor>& inputs);

@@ -52,8 +52,8 @@ Status RunAndUseOn(Executor executor, const std::vector<Step>& steps) {
   return status;
 }
 
-Status RunAndUseOn(Artefact artefact, const std::vector<Step>& steps) {
-  TCC_ASSIGN_OR_RETURN(Executor executor, MakeExecutor(std::move(artefact)));
+Status RunAndUseOn(Artefact artefact, const std::vector<Step>& steps, int sm = kSm) {
+  TCC_ASSIGN_OR_RETURN(Executor executor, MakeExecutor(std::move(artefact), sm));
   return RunAndUseOn(std::move(executor), steps);
 }
 
@@ -64,6 +64,12 @@ Status RunStraight() {
   Step timed = step;
   timed.timed = true;
   return RunAndUseOn(ScaleReverseArtefact(), {step, step, step, timed});
+}
+
+// Launches that begin while those before them end.
+Status RunDependent() {
+  const Step step{{Floats({4}, {10, 20, 30, 40})}, {56, 42, 28, 14}};
+  return RunAndUseOn(Waiting(ScaleReverseArtefact()), {step, step}, 90);
 }
 
 // Of DynamicArtefact.
@@ -159,8 +165,8 @@ Status RunTimer() {
   return End();
 }
 
-constexpr Status (*kScenarios[])() = {RunStraight, RunDynamic,  RunParts, RunLoop,
-                                      RunTight,    RunEnqueued, RunTimer};
+constexpr Status (*kScenarios[])() = {RunStraight, RunDependent, RunDynamic,  RunParts,
+                                      RunLoop,     RunTight,     RunEnqueued, RunTimer};
 
 bool GivesBack(const std::string& call) {
   static const std::set<std::string> kCalls = {"cuDevicePrimaryCtxRelease_v2",

@@ -329,6 +329,7 @@ Status Run(const Kernel& kernel, std::vector<float>* output) {
       .dynamic_shared_bytes = kernel.dynamic_shared_bytes,
       .blocks_in_all_orders = kernel.blocks_in_all_orders,
       .block_order = kernel.block_order,
+      .dependent = kernel.dependent,
   };
   std::vector<void*> buffers;
   auto buffer = [&](size_t count) {

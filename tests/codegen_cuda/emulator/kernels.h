@@ -22,6 +22,7 @@ struct Kernel {
   int64_t tickets = 0;  // how many; an argument behind the output if there are any
   int64_t blocks_in_all_orders = INT64_MAX;
   emulator::BlockOrder block_order = emulator::BlockOrder::kForward;
+  bool dependent = false;
   std::vector<float> expected = {};
 };
 
