@@ -154,7 +154,7 @@ StatusOr<Json> CompiledForm(Graph graph) {
   TCC_RETURN_IF_ERROR(RunGraphPasses(graph));
   CompileOptions options;
   options.target = *FindTarget("reference");
-  const FusedGraph fused = FuseSubgraphs(std::move(graph), options.target);
+  const FusedGraph fused = FuseSubgraphs(std::move(graph), options.target, options.numeric);
   TCC_ASSIGN_OR_RETURN(KernelSet kernels, MakeKernels({&fused, 1}, options));
   double flops = 0;
   for (size_t t = 0; t < kernels.tasks.size(); ++t) {

@@ -101,7 +101,7 @@ StatusOr<FusedGraph> Optimize(Graph graph, const CompileOptions& options,
   if (!can_run.ok()) {
     WarnOfOddities({"the model cannot run on this machine: " + Message(can_run)}, told, options);
   }
-  return FuseSubgraphs(std::move(graph), options.target);
+  return FuseSubgraphs(std::move(graph), options.target, options.numeric);
 }
 
 // Returns the failure of a model's graph, one of `graphs`, with its size where that is listed.

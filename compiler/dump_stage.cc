@@ -291,7 +291,7 @@ StatusOr<std::string> DumpStage(Graph graph, const DumpOptions& options) {
   TCC_RETURN_IF_ERROR(ExpectStageOf(options.target, options.stage));
   TCC_RETURN_IF_ERROR(RunGraphPasses(graph, options.target.kind));
   if (options.stage == Stage::kGraph) return DumpGraph(graph, options);
-  const FusedGraph fused = FuseSubgraphs(std::move(graph), options.target);
+  const FusedGraph fused = FuseSubgraphs(std::move(graph), options.target, options.numeric);
   if (options.stage == Stage::kFused) return DumpFused(fused.graph, fused.subgraphs, options);
   return DumpKernels(fused, options);
 }

@@ -23,10 +23,10 @@ namespace {
 // its buffer of the enclosing graph.
 struct Scope {
   Scope(const Graph& of_graph, const std::vector<Subgraph>& of_subgraphs,
-        const AliasedParts& of_parts = {}, std::vector<BodyPlace> is_within = {})
+        const ValueStorage& of_storage = {}, std::vector<BodyPlace> is_within = {})
       : graph(of_graph),
         subgraphs(of_subgraphs),
-        parts(of_parts),
+        storage(of_storage),
         within(std::move(is_within)),
         root(of_graph.values.size()) {
     for (size_t v = 0; v < root.size(); ++v) root[v] = static_cast<ValueId>(v);
@@ -40,7 +40,7 @@ struct Scope {
         case SubgraphKind::kIf:
         case SubgraphKind::kPart:
           for (ValueId id : subgraph.outputs) {
-            if (!parts.contains(id)) written.insert(id);
+            if (!storage.parts.contains(id)) written.insert(id);
           }
           break;
         case SubgraphKind::kLoop:
@@ -54,7 +54,7 @@ struct Scope {
 
   const Graph& graph;
   const std::vector<Subgraph>& subgraphs;
-  const AliasedParts parts;  // values that lie inside another value
+  const ValueStorage storage;
   const std::vector<BodyPlace> within;
   std::vector<ValueId> root;  // by value: the value whose bytes it aliases
   // The values that can be written directly to a given buffer: as a whole, or slice by slice.
@@ -142,7 +142,7 @@ class PlanBuilder {
     for (const ShapeCheck& check : ShapeChecksOf(graph)) {
       TCC_RETURN_IF_ERROR(AddCheck(check.holds, check.message));
     }
-    Scope scope(graph, fused.subgraphs, fused.parts);
+    Scope scope(graph, fused.subgraphs, fused.storage);
     for (size_t i = 0; i < graph.inputs.size(); ++i) {
       TCC_ASSIGN_OR_RETURN(Expr bytes, BytesOf(graph, graph.inputs[i]));
       scope.buffers[graph.inputs[i]] = buffers_.Add(BufferKind::kInput, i, bytes);
@@ -171,12 +171,12 @@ class PlanBuilder {
   }
 
   // Returns the bytes of elements of a shape, as a formula.
-  StatusOr<Expr> BytesOf(const Value& value, const std::vector<Expr>& shape) const {
+  StatusOr<Expr> BytesOf(const Value& value, DType type, const std::vector<Expr>& shape) const {
     if (std::optional<std::vector<int64_t>> known = AsNumbers(shape)) {
-      TCC_ASSIGN_OR_RETURN(int64_t bytes, ByteCount(value.dtype, *known));
+      TCC_ASSIGN_OR_RETURN(int64_t bytes, ByteCount(type, *known));
       return Expr(bytes);
     }
-    const int64_t bits = value.dtype.bits();
+    const int64_t bits = type.bits();
     Expr elements = Product(shape);
     Expr bytes =
         Simplify(bits % 8 == 0 ? elements * Expr(bits / 8) : CeilDivide(elements * Expr(bits), 8));
@@ -187,9 +187,9 @@ class PlanBuilder {
         value.name, ShapeText(shape));
   }
 
-  StatusOr<Expr> BytesOf(const Graph& graph, ValueId id) const {
+  StatusOr<Expr> BytesOf(const Graph& graph, ValueId id, const StoredTypes& types = {}) const {
     const Value& value = graph.value(id);
-    return BytesOf(value, value.shape);
+    return BytesOf(value, StorageType(graph, types, id), value.shape);
   }
 
   void Emit(Instruction instruction) {
@@ -213,7 +213,7 @@ class PlanBuilder {
   // Returns the buffer of a value that is read.
   BufferId Use(Scope& scope, ValueId value) {
     ValueId id = scope.root[value];
-    if (auto part = scope.parts.find(id); part != scope.parts.end()) {
+    if (auto part = scope.storage.parts.find(id); part != scope.storage.parts.end()) {
       BufferId whole = Use(scope, part->second.whole);
       return buffers_.AddPart(whole, part->second.offset, part->second.bytes);
     }
@@ -229,13 +229,13 @@ class PlanBuilder {
 
   // Returns the buffer of a value that is written.
   StatusOr<BufferId> Place(Scope& scope, ValueId id) {
-    if (auto part = scope.parts.find(id); part != scope.parts.end()) {
+    if (auto part = scope.storage.parts.find(id); part != scope.storage.parts.end()) {
       TCC_ASSIGN_OR_RETURN(BufferId whole, Place(scope, part->second.whole));
       return buffers_.AddPart(whole, part->second.offset, part->second.bytes);
     }
     auto found = scope.buffers.find(id);
     if (found == scope.buffers.end()) {
-      TCC_ASSIGN_OR_RETURN(Expr bytes, BytesOf(scope.graph, id));
+      TCC_ASSIGN_OR_RETURN(Expr bytes, BytesOf(scope.graph, id, scope.storage.types));
       found = scope.buffers.emplace(id, AddArena(scope.graph.value(id).name, bytes)).first;
     }
     buffers_.Touch(found->second);
@@ -444,7 +444,7 @@ class PlanBuilder {
     Status PlaceTripCount() {
       for (size_t i = 0; i < parts_.scan_inputs; ++i) {
         const Value& value = Operand(parts_.first_scan_input() + i);
-        TCC_RETURN_IF_ERROR(plan_.BytesOf(value, value.shape).status());
+        TCC_RETURN_IF_ERROR(plan_.BytesOf(value, value.dtype, value.shape).status());
         extent_ = i == 0 ? value.shape[0] : MinOf(extent_, value.shape[0]);
       }
       if (std::optional<Expr> trips = TripCount(scope_.graph, node_)) {
@@ -537,7 +537,7 @@ class PlanBuilder {
     }
 
     StatusOr<Expr> SliceBytes(const Value& value) const {
-      return plan_.BytesOf(value, {value.shape.begin() + 1, value.shape.end()});
+      return plan_.BytesOf(value, value.dtype, {value.shape.begin() + 1, value.shape.end()});
     }
 
     std::optional<Expr> Last(const char* directions, size_t i, const Expr& extent) const {

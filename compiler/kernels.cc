@@ -12,6 +12,7 @@
 #include "graph/passes/control_flow.h"
 #include "graph/passes/graph_pipeline.h"
 #include "graph/variants/alias_parts.h"
+#include "graph/variants/narrow_values.h"
 #include "ir/analysis/canonical.h"
 #include "ir/analysis/canonical_names.h"
 #include "ir/analysis/verifier.h"
@@ -37,7 +38,7 @@ std::string SymbolFor(const std::string& name, std::set<std::string>& used) {
 
 // Adds the tasks of the subgraphs, and of bodies to any depth that the graph's verifier allows.
 Status AddTasks(const Graph& graph, const std::vector<Subgraph>& subgraphs,
-                const AliasedParts& parts, const CompileOptions& options, double runs,
+                const ValueStorage& storage, const CompileOptions& options, double runs,
                 KernelSet& set) {
   for (const Subgraph& subgraph : subgraphs) {
     TCC_RETURN_IF_ERROR(StopIfRequested(options.stop));
@@ -47,8 +48,8 @@ Status AddTasks(const Graph& graph, const std::vector<Subgraph>& subgraphs,
       case SubgraphKind::kPart:
         break;
       case SubgraphKind::kKernel: {
-        TCC_ASSIGN_OR_RETURN(Task task,
-                             BuildTask(graph, subgraph, parts, options.numeric, options.winograd));
+        TCC_ASSIGN_OR_RETURN(
+            Task task, BuildTask(graph, subgraph, storage, options.numeric, options.winograd));
         set.tasks.push_back(std::move(task));
         set.runs_of_task.push_back(runs);
         break;
@@ -389,10 +390,14 @@ Workload WorkloadOf(const KernelStages& kernel) {
   return workload;
 }
 
-FusedGraph FuseSubgraphs(Graph graph, const Target& target) {
+FusedGraph FuseSubgraphs(Graph graph, const Target& target, NumericMode numeric) {
   std::vector<Subgraph> subgraphs = FuseGraph(graph, FusionFor(target.kind));
-  AliasedParts parts = AliasParts(graph, subgraphs, target.BufferAlignment());
-  return {std::move(graph), std::move(subgraphs), std::move(parts)};
+  ValueStorage storage;
+  // A CPU's kernels round operands where they pack or widen them; the interpreter's results would
+  // not stay the same, as it rounds to f32 only where an element is stored.
+  if (target.kind == TargetKind::kGpu) storage.types = NarrowValues(graph, subgraphs, numeric);
+  storage.parts = AliasParts(graph, subgraphs, target.BufferAlignment(), storage.types);
+  return {std::move(graph), std::move(subgraphs), std::move(storage)};
 }
 
 StatusOr<KernelSet> CollectKernels(std::span<const FusedGraph> graphs,
@@ -400,7 +405,7 @@ StatusOr<KernelSet> CollectKernels(std::span<const FusedGraph> graphs,
   KernelSet set;
   size_t first_graph_tasks = 0;
   for (const FusedGraph& fused : graphs) {
-    TCC_RETURN_IF_ERROR(AddTasks(fused.graph, fused.subgraphs, fused.parts, options, 1, set));
+    TCC_RETURN_IF_ERROR(AddTasks(fused.graph, fused.subgraphs, fused.storage, options, 1, set));
     if (first_graph_tasks == 0) first_graph_tasks = set.tasks.size();
   }
   KernelSharing(options.target, first_graph_tasks, set).Run();
@@ -430,7 +435,7 @@ StatusOr<KernelSet> KernelsOf(std::vector<Graph> graphs, const CompileOptions& o
   std::vector<FusedGraph> fused;
   for (Graph& graph : graphs) {
     TCC_RETURN_IF_ERROR(RunGraphPasses(graph, options.target.kind, options.stop));
-    fused.push_back(FuseSubgraphs(std::move(graph), options.target));
+    fused.push_back(FuseSubgraphs(std::move(graph), options.target, options.numeric));
   }
   return MakeKernels(fused, options);
 }

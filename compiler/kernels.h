@@ -35,11 +35,11 @@ struct KernelStages : KernelWork {
 struct FusedGraph {
   Graph graph;
   std::vector<Subgraph> subgraphs;
-  AliasedParts parts;  // for the graph's values, not a body's
+  ValueStorage storage;  // of the graph's values, not a body's
 };
 
-// Cuts a graph after the passes into subgraphs.
-FusedGraph FuseSubgraphs(Graph graph, const Target& target);
+// Cuts a graph after the passes into subgraphs, whose operands are to be rounded by `numeric`.
+FusedGraph FuseSubgraphs(Graph graph, const Target& target, NumericMode numeric);
 
 struct KernelSet {
   // The tasks of the subgraphs of kind kKernel in order; a body's tasks come at its node.

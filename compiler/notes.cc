@@ -98,10 +98,12 @@ CallNotes DescribeCall(const FusedGraph& fused, const KernelSet& kernels, const 
     const bool reads = index < task.inputs.size();
     const ValueId id = reads ? task.inputs[index] : task.outputs[index - task.inputs.size()];
     if (graph.ConstantOf(id)) continue;
-    OperandNotes operand{.operand = i, .value = graph.value(id).name, .shape = {}, .strides = {}};
+    const Value& value = graph.value(id);
+    OperandNotes operand{.operand = i, .value = value.name, .shape = {}, .strides = {}};
     const Buffer& param = task.variants[0].fn.params[index];
     operand.shape = UsualSizes(param.shape);
     operand.strides = UsualSizes(param.layout.strides);
+    if (param.dtype() != value.dtype) operand.type = param.dtype();
     (reads ? notes.reads : notes.writes).push_back(std::move(operand));
   }
   return notes;

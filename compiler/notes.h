@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -57,8 +58,9 @@ struct KernelNotes {
 struct OperandNotes {
   size_t operand = 0;
   std::string value;
-  std::vector<int64_t> shape;    // as it is stored, at the usual sizes
-  std::vector<int64_t> strides;  // in elements; empty: one after another
+  std::vector<int64_t> shape;      // as it is stored, at the usual sizes
+  std::vector<int64_t> strides;    // in elements; empty: one after another
+  std::optional<DType> type = {};  // that it is stored in, if not the graph's; of 16-bit floats
 
   friend bool operator==(const OperandNotes&, const OperandNotes&) = default;
 };

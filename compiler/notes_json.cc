@@ -63,6 +63,7 @@ json PlaceJson(const BodyPlace& place) {
 json OperandJson(const OperandNotes& operand) {
   json object = {{"operand", operand.operand}, {"value", operand.value}, {"shape", operand.shape}};
   if (!operand.strides.empty()) object["strides"] = operand.strides;
+  if (operand.type) object["type"] = ToString(*operand.type);
   return object;
 }
 
@@ -220,6 +221,13 @@ StatusOr<OperandNotes> ReadOperand(const JsonFields& fields) {
   TCC_ASSIGN_OR_RETURN(operand.value, NameOf(fields, "value"));
   TCC_ASSIGN_OR_RETURN(operand.shape, ExtentsOf(fields, "shape"));
   TCC_ASSIGN_OR_RETURN(operand.strides, ExtentsOf(fields, "strides"));
+  if (fields.Has("type")) {
+    TCC_ASSIGN_OR_RETURN(std::string type, fields.Text("type"));
+    operand.type = ParseDType(type);
+    if (!operand.type || !operand.type->is_float() || operand.type->bits() != 16) {
+      return InvalidInput("field 'type': expected f16 or bf16; got '{}'", Printable(type));
+    }
+  }
   return operand;
 }
 

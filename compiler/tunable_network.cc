@@ -64,7 +64,7 @@ StatusOr<TunableNetwork> TunableNetworkOf(Graph graph, const CompileOptions& opt
   TCC_RETURN_IF_ERROR(BindAtUsual(graph));
   TCC_RETURN_IF_ERROR(RunGraphPasses(graph, options.target.kind, options.stop));
   TCC_RETURN_IF_ERROR(CheckMemoryNeed(graph, options.target));
-  const FusedGraph fused = FuseSubgraphs(std::move(graph), options.target);
+  const FusedGraph fused = FuseSubgraphs(std::move(graph), options.target, options.numeric);
   TCC_ASSIGN_OR_RETURN(KernelSet set, CollectKernels({&fused, 1}, options));
   TunableNetwork network;
   AddWorkloads(set, network);

@@ -62,7 +62,7 @@ StatusOr<KernelStages> CompilerKernelOf(const BenchKernel& kernel, const Target&
   CompileOptions options{.target = target};
   TCC_ASSIGN_OR_RETURN(Graph graph, GraphOf(OperatorOf(kernel)));
   TCC_RETURN_IF_ERROR(RunGraphPasses(graph, target.kind, options.stop));
-  const FusedGraph fused = FuseSubgraphs(std::move(graph), target);
+  const FusedGraph fused = FuseSubgraphs(std::move(graph), target, NumericMode::kStrict);
   TCC_ASSIGN_OR_RETURN(KernelSet set, CollectKernels({&fused, 1}, options));
   if (set.kernels.size() != 1 ||
       !HaveSameParameters(set.kernels[0].variants[0], TensorFunction(kernel))) {

@@ -273,7 +273,11 @@ class LayerChecker {
                           operand.notes->value, ShapeToString(operand.notes->shape),
                           ToString(found->second));
     }
-    return ReshapedTensor(found->second, operand.notes->shape);
+    Tensor value = ReshapedTensor(found->second, operand.notes->shape);
+    if (!operand.notes->type) return value;
+    Tensor stored = MakeZeroTensor(*operand.notes->type, value.shape);
+    for (int64_t i = 0; i < count; ++i) SetElement(stored, i, ElementAsDouble(value, i));
+    return stored;
   }
 
   // The place of an operand's elements in the memory of its buffer.

@@ -67,7 +67,7 @@ class PartBoxes {
   Expr OffsetOf(const PartBox& box) const { return PlaceOf(box).offset; }
 
   // Returns all parts, each relative to the value at the end of its chain.
-  AliasedParts Resolve(const Graph& graph) const;
+  AliasedParts Resolve(const Graph& graph, const StoredTypes& types) const;
 
  private:
   // A place in elements, relative to the value at the end of the chain.
@@ -119,11 +119,11 @@ PartBoxes::Place PartBoxes::PlaceOf(const PartBox& innermost) const {
   return place;
 }
 
-AliasedParts PartBoxes::Resolve(const Graph& graph) const {
+AliasedParts PartBoxes::Resolve(const Graph& graph, const StoredTypes& types) const {
   AliasedParts parts;
   for (const auto& [id, box] : boxes_) {
     Place place = PlaceOf(box);
-    Expr element_bytes = graph.value(id).dtype.bytes();
+    Expr element_bytes = StorageType(graph, types, id).bytes();
     Expr reach = 1;
     std::vector<Expr> strides = place.strides.empty() ? CompactStrides(box.shape) : place.strides;
     for (size_t d = 0; d < box.shape.size(); ++d) {
@@ -211,10 +211,12 @@ std::vector<Shape> StartsOfSlice(const Graph& graph, const Node& node, const Sha
 
 class PartAliaser {
  public:
-  PartAliaser(const Graph& graph, std::vector<Subgraph>& subgraphs, int64_t alignment)
+  PartAliaser(const Graph& graph, std::vector<Subgraph>& subgraphs, int64_t alignment,
+              const StoredTypes& types)
       : graph_(graph),
         subgraphs_(subgraphs),
         alignment_(alignment),
+        types_(types),
         is_output_(UsesOf(graph).is_output) {
     size_t count = graph.values.size();
     is_input_.resize(count, false);
@@ -241,7 +243,7 @@ class PartAliaser {
       bool is_split = node.op == OpKind::kSplit || node.op == OpKind::kSlice;
       if (is_split) AliasSplit(subgraphs_[s], node);
     }
-    return boxes_.Resolve(graph_);
+    return boxes_.Resolve(graph_, types_);
   }
 
  private:
@@ -313,9 +315,11 @@ class PartAliaser {
   // Returns whether the root may lie in the box, whose whole must be a root as well.
   bool MayBePart(ValueId root, const PartBox& box) {
     if (boxes_.Contains(root) || is_output_[root]) return false;
+    const DType type = StorageType(graph_, types_, root);
+    if (type != StorageType(graph_, types_, box.whole)) return false;
     // Elements of half a byte have no address.
-    if (graph_.value(root).dtype.bits() < 8) return false;
-    if (!IsAligned(boxes_.OffsetOf(box), graph_.value(root).dtype)) return false;
+    if (type.bits() < 8) return false;
+    if (!IsAligned(boxes_.OffsetOf(box), type)) return false;
     // A result of a Loop or If may move.
     if (!is_computed_[box.whole] && !is_input_[box.whole] && !graph_.ConstantOf(box.whole)) {
       return false;
@@ -440,6 +444,7 @@ class PartAliaser {
   const Graph& graph_;
   std::vector<Subgraph>& subgraphs_;
   int64_t alignment_;
+  const StoredTypes& types_;
   std::vector<ValueId> root_;  // by value: the value that its bytes are computed as
   std::vector<bool> is_output_;
   std::vector<bool> is_input_;
@@ -452,8 +457,9 @@ class PartAliaser {
 
 }  // namespace
 
-AliasedParts AliasParts(const Graph& graph, std::vector<Subgraph>& subgraphs, int64_t alignment) {
-  return PartAliaser(graph, subgraphs, alignment).Run();
+AliasedParts AliasParts(const Graph& graph, std::vector<Subgraph>& subgraphs, int64_t alignment,
+                        const StoredTypes& types) {
+  return PartAliaser(graph, subgraphs, alignment, types).Run();
 }
 
 }  // namespace tcc

@@ -16,7 +16,8 @@ namespace tcc {
 // Loop or If, may only be a part that is one run of bytes. Subgraphs with nothing left to do become
 // kPart; for others `done_elsewhere` names the values that they need not copy. Bodies stay as they
 // are. Parts start at multiples of `alignment` bytes from their buffer's start, at all values of
-// free dimensions.
-AliasedParts AliasParts(const Graph& graph, std::vector<Subgraph>& subgraphs, int64_t alignment);
+// free dimensions. A part is stored in the type of its whole, which `types` may state.
+AliasedParts AliasParts(const Graph& graph, std::vector<Subgraph>& subgraphs, int64_t alignment,
+                        const StoredTypes& types = {});
 
 }  // namespace tcc

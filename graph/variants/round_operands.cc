@@ -58,6 +58,24 @@ bool IsRoundedProduct(const Mul& product, std::optional<DType> type) {
          (IsRounded(product.a, type) && IsRounded(product.b, type));
 }
 
+// Returns whether all the stage's loads of the buffer, if any, are whole factors of a contraction.
+bool ReadsAsFactor(const TensorExpr& stage, const Var& buffer) {
+  int loads = 0;
+  ForEachExpr(stage, [&](const Expr& expr) {
+    PreOrder(expr, [&](const Expr& node) {
+      const auto* load = node.as<Load>();
+      loads += static_cast<int>(load && load->buffer == buffer);
+    });
+  });
+  const Mul* product = ProductOf(stage);
+  if (!product || loads == 0) return loads == 0;
+  auto is_load = [&](const Expr& factor) {
+    const auto* load = factor.as<Load>();
+    return static_cast<int>(load && load->buffer == buffer);
+  };
+  return loads == is_load(product->a) + is_load(product->b);
+}
+
 constexpr double kMaxTf32 = 0x1.ffcp127;
 
 // Rounds to tf32 and clamps to its largest number. An infinity becomes 1 or -1 here and stays
@@ -194,7 +212,7 @@ class Rounder {
       Buffer narrow = NarrowBuffer(buffer);
       map.values[0] = CastTo(*mode_.type, map.values[0]);
       map.outputs[0] = narrow;
-      ReplaceLoads(buffer.var, narrow.var);
+      WidenLoads(result_, buffer.var, narrow.var);
       std::ranges::replace(result_.kept, buffer.var, narrow.var);
       if (!Holds(result_, narrow.var)) result_.kept.push_back(narrow.var);
       buffer = narrow;
@@ -222,37 +240,6 @@ class Rounder {
       if (!ReadsAsFactor(result_.stages[s], buffer)) return false;
     }
     return writers == 1;
-  }
-
-  // Returns whether all the stage's loads of the buffer, if any, are whole factors of a
-  // contraction.
-  static bool ReadsAsFactor(const TensorExpr& stage, const Var& buffer) {
-    int loads = 0;
-    ForEachExpr(stage, [&](const Expr& expr) {
-      PreOrder(expr, [&](const Expr& node) {
-        const auto* load = node.as<Load>();
-        loads += load && load->buffer == buffer;
-      });
-    });
-    const Mul* product = ProductOf(stage);
-    if (!product || loads == 0) return loads == 0;
-    auto is_load = [&](const Expr& factor) {
-      const auto* load = factor.as<Load>();
-      return static_cast<int>(load && load->buffer == buffer);
-    };
-    return loads == is_load(product->a) + is_load(product->b);
-  }
-
-  void ReplaceLoads(const Var& from, const Var& to) {
-    for (TensorExpr& stage : result_.stages) {
-      ForEachExpr(stage, [&](Expr& expr) {
-        expr = RewriteBottomUp(expr, [&](const Expr& node) -> Expr {
-          const auto* load = node.as<Load>();
-          if (!load || !(load->buffer == from)) return node;
-          return CastTo(kFloat32, Make<Load>(to, load->indices));
-        });
-      });
-    }
   }
 
   Buffer NarrowBuffer(const Buffer& buffer) const {
@@ -285,6 +272,12 @@ bool HasF32Contraction(const TensorProgram& program) {
     const Mul* product = ProductOf(stage);
     return product && !IsRoundedProduct(*product, kFloat16);
   });
+}
+
+bool RoundsAllOf(const TensorProgram& program, const Var& input, NumericMode mode) {
+  return RowOf(mode).type && std::ranges::all_of(program.stages, [&](const TensorExpr& stage) {
+           return ReadsAsFactor(stage, input);
+         });
 }
 
 std::optional<TensorProgram> RoundOperands(const TensorProgram& program, NumericMode mode) {

@@ -57,6 +57,18 @@ ComputeExpr StageOver(const Buffer& buffer, const std::vector<const char*>& name
   return StageWithAxes(buffer, [&](size_t d) { return names[d]; });
 }
 
+void WidenLoads(TensorProgram& program, const Var& wide, const Var& narrow) {
+  for (TensorExpr& stage : program.stages) {
+    ForEachExpr(stage, [&](Expr& expr) {
+      expr = RewriteBottomUp(expr, [&](const Expr& node) -> Expr {
+        const auto* load = node.as<Load>();
+        if (!load || !(load->buffer == wide)) return node;
+        return CastTo(kFloat32, Make<Load>(narrow, load->indices));
+      });
+    });
+  }
+}
+
 ComputeExpr StageOver(const Buffer& buffer) {
   return StageWithAxes(buffer, [](size_t d) { return "i" + std::to_string(d); });
 }

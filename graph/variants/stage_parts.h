@@ -60,6 +60,9 @@ Expr ElementOrFill(const Buffer& input, const std::vector<Expr>& places, const R
 // Returns whether the buffer is a constant, or stages make it of nothing else.
 bool IsMadeOfConstants(const TensorProgram& program, const Var& var);
 
+// Makes each load of `wide`, a buffer of f32, a load of `narrow` that is widened.
+void WidenLoads(TensorProgram& program, const Var& wide, const Var& narrow);
+
 // Returns the two factors of a product of numbers, or of words of two or four numbers; nullopt if
 // the value is none.
 std::optional<std::pair<Expr, Expr>> FactorsOf(const Expr& value);

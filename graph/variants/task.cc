@@ -11,6 +11,7 @@
 #include "graph/ops/build_loop_nest.h"
 #include "graph/ops/op_lowering.h"
 #include "graph/passes/to_tensor_exprs.h"
+#include "graph/variants/narrow_values.h"
 #include "graph/variants/own_shapes.h"
 #include "graph/variants/variants.h"
 #include "ir/expr/compare.h"
@@ -229,15 +230,16 @@ bool OrderInputs(const std::vector<ValueId>& ids, LoweredNode& lowered) {
   return std::set<ValueId>(ids.begin(), ids.end()).size() == ids.size();
 }
 
-// Lowers the subgraph to a program that accesses `parts` in their places and leaves out what is
+// Lowers the subgraph to a program that accesses values as they are stored and leaves out what is
 // done elsewhere. Inputs that are constants of the graph have the scope kConstant.
 StatusOr<LoweredNode> LowerSubgraph(const Graph& graph, const Subgraph& subgraph,
-                                    const AliasedParts& parts,
+                                    const ValueStorage& storage,
                                     AttentionCore core = AttentionCore::kParts) {
   TCC_ASSIGN_OR_RETURN(LoweredNode lowered, ToTensorExprs(graph, subgraph, core));
   DropStages(lowered, subgraph.done_elsewhere);
-  LayOutParts(lowered.inputs, parts, lowered.program.inputs);
-  LayOutParts(lowered.outputs, parts, lowered.program.outputs);
+  AccessAs(storage.types, lowered);
+  LayOutParts(lowered.inputs, storage.parts, lowered.program.inputs);
+  LayOutParts(lowered.outputs, storage.parts, lowered.program.outputs);
   for (size_t i = 0; i < lowered.inputs.size(); ++i) {
     if (graph.ConstantOf(lowered.inputs[i])) lowered.program.inputs[i].scope = Scope::kConstant;
   }
@@ -247,9 +249,9 @@ StatusOr<LoweredNode> LowerSubgraph(const Graph& graph, const Subgraph& subgraph
 // Returns the subgraph's program with the cores of its attentions as one reduction each; nullopt
 // where one cannot be that.
 std::optional<TensorProgram> OnePassAttention(const Graph& graph, const Subgraph& subgraph,
-                                              const AliasedParts& parts, const Task& task) {
+                                              const ValueStorage& storage, const Task& task) {
   if (!HasNode(graph, subgraph, OpKind::kAttention)) return std::nullopt;
-  StatusOr<LoweredNode> lowered = LowerSubgraph(graph, subgraph, parts, AttentionCore::kTuple);
+  StatusOr<LoweredNode> lowered = LowerSubgraph(graph, subgraph, storage, AttentionCore::kTuple);
   if (!lowered.ok() || lowered->outputs != task.outputs || !OrderInputs(task.inputs, *lowered)) {
     return std::nullopt;
   }
@@ -339,26 +341,37 @@ const Variant* FindVariant(const Task& task, std::string_view name) {
   return found == task.variants.end() ? nullptr : &*found;
 }
 
-StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph, const AliasedParts& parts,
-                         NumericMode numeric, bool winograd) {
-  TCC_ASSIGN_OR_RETURN(LoweredNode lowered, LowerSubgraph(graph, subgraph, parts));
+DType StorageType(const Graph& graph, const StoredTypes& types, ValueId id) {
+  auto stored = types.find(id);
+  return stored == types.end() ? graph.value(id).dtype : stored->second;
+}
+
+NumericMode ModeFor(const Graph& graph, const Subgraph& subgraph, NumericMode requested) {
+  const bool rounds = HasRealContraction(graph, subgraph) && !StaysStrict(graph, subgraph);
+  return rounds ? requested : NumericMode::kStrict;
+}
+
+StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph, const ValueStorage& storage,
+                         NumericMode requested, bool winograd) {
+  TCC_ASSIGN_OR_RETURN(LoweredNode lowered, LowerSubgraph(graph, subgraph, storage));
   Task task;
   task.name = subgraph.name;
   task.inputs = lowered.inputs;
   task.outputs = lowered.outputs;
-  if (!HasRealContraction(graph, subgraph)) numeric = NumericMode::kStrict;
-  if (StaysStrict(graph, subgraph)) {
-    task.stays_strict = numeric != NumericMode::kStrict && HasF32Contraction(lowered.program);
-    numeric = NumericMode::kStrict;
-  }
+  const NumericMode numeric = ModeFor(graph, subgraph, requested);
+  task.stays_strict = numeric != requested && HasRealContraction(graph, subgraph) &&
+                      HasF32Contraction(lowered.program);
   VariantSource source{.program = lowered.program,
                        .rounded = {},
-                       .one_pass_attention = OnePassAttention(graph, subgraph, parts, task),
+                       .one_pass_attention = OnePassAttention(graph, subgraph, storage, task),
                        .numeric = numeric,
                        .winograd = winograd && numeric == NumericMode::kStrict};
   TakeOwnShapes(source, task);
   source.rounded = RoundOperands(source.program, numeric);
-  if (source.rounded) task.numeric = numeric;
+  const bool reads_rounded =
+      numeric != NumericMode::kStrict &&
+      std::ranges::any_of(task.inputs, [&](ValueId id) { return storage.types.contains(id); });
+  if (source.rounded || reads_rounded) task.numeric = numeric;
   AddVariants(source, task);
   for (int n : subgraph.nodes) task.nodes.push_back(graph.nodes[n].name);
   CountWork(lowered.program, task);

@@ -81,12 +81,28 @@ struct AliasedPart {
 };
 using AliasedParts = std::map<ValueId, AliasedPart>;
 
-// Builds the task of a subgraph of kind kKernel. Parameters for `parts` have the strides stated
-// there. Operands of contractions are rounded as `numeric` says (variants.h), in every
+// The types that values are stored in, where these are not the graph's.
+using StoredTypes = std::map<ValueId, DType>;
+
+// How values are stored, where that is not as the graph says.
+struct ValueStorage {
+  AliasedParts parts = {};
+  StoredTypes types = {};
+};
+
+// Returns the type that the value is stored in.
+DType StorageType(const Graph& graph, const StoredTypes& types, ValueId id);
+
+// Returns the mode by which operands of the subgraph are rounded: kStrict if it has none to round,
+// or if its kernel ignores `requested`.
+NumericMode ModeFor(const Graph& graph, const Subgraph& subgraph, NumericMode requested);
+
+// Builds the task of a subgraph of kind kKernel. Parameters have the strides and types that
+// `storage` states. Operands of contractions are rounded as `numeric` says (variants.h), in every
 // variant. Winograd's variants exist under strict alone, since their transforms would amplify
 // rounding errors, and where `winograd` allows it.
 StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph,
-                         const AliasedParts& parts = {}, NumericMode numeric = NumericMode::kStrict,
-                         bool winograd = true);
+                         const ValueStorage& storage = {},
+                         NumericMode numeric = NumericMode::kStrict, bool winograd = true);
 
 }  // namespace tcc

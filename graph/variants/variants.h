@@ -233,4 +233,8 @@ bool HasF32Contraction(const TensorProgram& program);
 // the absolute terms. Returns nullopt for strict, and if there is nothing to round.
 std::optional<TensorProgram> RoundOperands(const TensorProgram& program, NumericMode mode);
 
+// Returns whether RoundOperands rounds each element of an f32 input to the mode's type wherever it
+// is read, so that it may be stored in that type. False for modes without a type.
+bool RoundsAllOf(const TensorProgram& program, const Var& input, NumericMode mode);
+
 }  // namespace tcc

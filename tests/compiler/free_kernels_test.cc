@@ -226,7 +226,7 @@ KernelStages Finished(const Function& fn, const Target& target) {
 std::vector<KernelStages> FreeKernels(const Case& c) {
   Graph graph = c.graph();
   REQUIRE(RunGraphPasses(graph, TargetKind::kCpu).ok());
-  const FusedGraph fused = FuseSubgraphs(std::move(graph), Cpu());
+  const FusedGraph fused = FuseSubgraphs(std::move(graph), Cpu(), NumericMode::kStrict);
   StatusOr<KernelSet> set = CollectKernels({&fused, 1}, Options(Cpu()));
   REQUIRE(set.ok());
   std::vector<KernelStages> kernels;

@@ -323,7 +323,7 @@ double ArenaRatio(Graph graph) {
   Status status = RunGraphPasses(graph);
   INFO(status);
   REQUIRE(status.ok());
-  const FusedGraph fused = FuseSubgraphs(std::move(graph), options.target);
+  const FusedGraph fused = FuseSubgraphs(std::move(graph), options.target, options.numeric);
   StatusOr<KernelSet> kernels = MakeKernels({&fused, 1}, options);
   INFO(kernels.status());
   REQUIRE(kernels.ok());

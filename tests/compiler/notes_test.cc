@@ -38,12 +38,13 @@ std::string GoodDocument() {
   Notes notes;
   notes.kernels.push_back(
       {.name = "k", .sketch = "tile", .schedule = "unroll a\nunroll b\n", .record = ""});
-  notes.calls.push_back({.kernel = 0,
-                         .step = 0,
-                         .nodes = {"n"},
-                         .within = {{.node = 3, .body = 1}},
-                         .reads = {{.operand = 0, .value = "x", .shape = {2, 3}, .strides = {}}},
-                         .writes = {}});
+  notes.calls.push_back(
+      {.kernel = 0,
+       .step = 0,
+       .nodes = {"n"},
+       .within = {{.node = 3, .body = 1}},
+       .reads = {{.operand = 0, .value = "x", .shape = {2, 3}, .strides = {}, .type = kFloat16}},
+       .writes = {}});
   notes.after.nodes.push_back(
       {.name = "n", .op = "Loop", .inputs = {"x", ""}, .outputs = {"y"}, .bodies = {GraphNotes{}}});
   notes.after.types["x"] = "f32[2x3]";
@@ -216,6 +217,8 @@ TEST_CASE("damaged notes are refused by what is wrong with them", "[compiler][no
   CHECK(Refusal(Replaced(good, "\"kernel\":0", "\"kernel\":-1")).starts_with("notes: calls[0]: "));
   CHECK(Refusal(Replaced(good, "\"shape\":[2,3]", "\"shape\":[2,-3]")) ==
         "notes: calls[0]: reads[0]: field 'shape': expected whole numbers from 0 on, got -3");
+  CHECK(Refusal(Replaced(good, "\"type\":\"f16\"", "\"type\":\"f64\"")) ==
+        "notes: calls[0]: reads[0]: field 'type': expected f16 or bf16; got 'f64'");
   CHECK(Refusal(Replaced(good, "unroll a", "\\u001b]0;x")) ==
         "notes: kernels[0]: field 'schedule' holds control characters");
   CHECK(Refusal(Replaced(good, "\"value\":\"x\"", "\"value\":\"\\u0007\"")) ==
