@@ -7,7 +7,7 @@
 #include "autodiff_features/counts/real_formulas.h"
 #include "ir/analysis/accesses.h"
 #include "ir/analysis/affine.h"
-#include "ir/analysis/behind_blocks.h"
+#include "ir/expr/behind_blocks.h"
 #include "ir/expr/compare.h"
 #include "ir/expr/layout.h"
 #include "ir/expr/visitor.h"

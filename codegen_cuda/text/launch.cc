@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "codegen_cuda/text/warp_call.h"
-#include "ir/analysis/behind_blocks.h"
+#include "ir/expr/behind_blocks.h"
 #include "ir/expr/compare.h"
 #include "ir/expr/layout.h"
 #include "ir/expr/visitor.h"

@@ -71,7 +71,7 @@ int AxisOf(ForKind kind);
 // The number of threads along an axis is the maximum over its loops; the number of blocks is the
 // extent of its loop. Error (Unsupported): a launch beyond the target's limits of threads, blocks
 // or shared memory, all of them by name; a block loop inside a serial loop, or two block loops of
-// one axis with different extents; statements behind block loops (ir/analysis/behind_blocks.h) that
+// one axis with different extents; statements behind block loops (ir/expr/behind_blocks.h) that
 // are not along y, inside those along x; a thread's or warp's buffer of free size; warp buffers
 // where a warp is not a row of threads along x.
 StatusOr<LaunchBodies> FindLaunches(const Function& fn, const Target& target);

@@ -7,7 +7,7 @@
 
 #include "codegen_cuda/text/c_types.h"
 #include "codegen_cuda/text/scalar_text.h"
-#include "ir/analysis/behind_blocks.h"
+#include "ir/expr/behind_blocks.h"
 #include "ir/expr/lane_of.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"

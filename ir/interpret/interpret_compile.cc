@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "ir/analysis/behind_blocks.h"
+#include "ir/expr/behind_blocks.h"
 #include "ir/expr/visitor.h"
 #include "ir/interpret/interpret_nest_code.h"
 #include "support/integer_division.h"

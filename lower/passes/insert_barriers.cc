@@ -6,7 +6,7 @@
 
 #include "ir/analysis/accesses.h"
 #include "ir/analysis/affine.h"
-#include "ir/analysis/behind_blocks.h"
+#include "ir/expr/behind_blocks.h"
 #include "ir/expr/compare.h"
 #include "ir/expr/substitute.h"
 #include "ir/expr/visitor.h"

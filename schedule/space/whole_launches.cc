@@ -4,9 +4,9 @@
 #include <functional>
 
 #include "ir/analysis/accesses.h"
-#include "ir/analysis/behind_blocks.h"
 #include "ir/analysis/cross_thread.h"
 #include "ir/analysis/privatize.h"
+#include "ir/expr/behind_blocks.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
 #include "support/target.h"

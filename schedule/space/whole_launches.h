@@ -18,7 +18,7 @@ namespace tcc {
 //     the number of lanes of a warp
 //   - it is global and lives inside a launch, or two blocks of a launch share it, one of them
 //     writing, that are not under the same blockIdx loops; unless the launch goes on behind its
-//     blocks along y (ir/analysis/behind_blocks.h) and the buffer lives inside the loop along x
+//     blocks along y (ir/expr/behind_blocks.h) and the buffer lives inside the loop along x
 // For a parallel loop round shared memory the error names the loop. A function without hardware
 // indices always passes.
 Status ExpectWholeLaunches(const Function& fn);

@@ -1,5 +1,5 @@
 #include "codegen_cuda/text/prelude.h"
-#include "ir/analysis/behind_blocks.h"
+#include "ir/expr/behind_blocks.h"
 #include "ir/simplify/simplify.h"
 #include "lower/pipeline.h"
 #include "lower/split_prepare.h"

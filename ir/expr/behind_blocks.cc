@@ -1,4 +1,4 @@
-#include "ir/analysis/behind_blocks.h"
+#include "ir/expr/behind_blocks.h"
 
 #include "ir/expr/visitor.h"
 
