@@ -18,7 +18,8 @@ namespace tcc {
 //   reduce variable; no threadIdx or vthread variable in a shared window's origin; barriers are
 //   under no condition.
 // kTensor: loops are serial, every buffer is global and whole; only parameters have strides.
-// kLowered: no Block, Reduce, window, key or layout but FlatLayout; one index per access; lanes agree; no Tile
+// kLowered: no Block, Reduce, window, key or layout but FlatLayout; one index per access; lanes
+// agree; no Tile
 //   variable; local buffers have constant sizes.
 Status Verify(const Function& fn);
 

@@ -7,7 +7,8 @@
 #include "support/random.h"
 #include "support/tensor.h"
 
-// Graphs of Concats, Splits, Slices and Transposes as text, for the tests of values that lie in others.
+// Graphs of Concats, Splits, Slices and Transposes as text, for the tests of values that lie in
+// others.
 namespace tcc {
 
 Tensor Ints(const std::vector<int64_t>& values);

@@ -228,10 +228,10 @@ class MmaTiled {
     return warps;
   }
 
-  // Lays out the operand so that no rows of a matrix meet in a bank, and as tensor cores read shared
-  // memory by themselves (PTX ISA, wgmma): panels of 128, 64 or 32 bytes of each row, in which the
-  // number of a chunk of 16 bytes is XORed with that of its line of 128. A tile narrower than its
-  // panel is padded.
+  // Lays out the operand so that no rows of a matrix meet in a bank, and as tensor cores read
+  // shared memory by themselves (PTX ISA, wgmma): panels of 128, 64 or 32 bytes of each row, in
+  // which the number of a chunk of 16 bytes is XORed with that of its line of 128. A tile narrower
+  // than its panel is padded.
   void LayOut(const MmaOperand& operand) {
     const auto last = static_cast<int64_t>(operand.rank) - 1;
     if (operand.by_words()) {

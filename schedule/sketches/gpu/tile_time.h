@@ -33,8 +33,8 @@ struct TileWork {
 // kernel, in geometric mean, on both.
 double SecondsOf(const TileWork& work, const GpuProfile& gpu);
 
-// Returns the seconds that the last blocks take to add up the parts of `results` results; a launch is
-// the measure of their meeting.
+// Returns the seconds that the last blocks take to add up the parts of `results` results; a launch
+// is the measure of their meeting.
 double SecondsOfParts(int64_t parts, int64_t results, const GpuProfile& gpu);
 
 }  // namespace tcc
