@@ -9,6 +9,7 @@
 
 #include "cli/command.h"
 #include "cli/kernel_facts.h"
+#include "cli/kernel_launches.h"
 #include "cli/model_options.h"
 #include "cli/print_json.h"
 #include "cli/readable_units.h"

@@ -13,11 +13,6 @@ namespace tcc {
 // Returns how many calls of the plan there are of each kernel, one in a loop or branch once.
 std::vector<int64_t> CallsOfKernels(const Artefact& artefact);
 
-// Returns how often a GPU launches each kernel in a run at the usual sizes: every launch of a call
-// that makes several counts, and every trip of the loops around it. Returns nullopt if computed
-// values decide that, on a CPU, and beyond 2^53. Error: the program cannot be read.
-StatusOr<std::optional<std::vector<int64_t>>> LaunchesOfKernels(const Artefact& artefact);
-
 // Returns "x f32[1x3x224x224], y f32[4]".
 std::string TypesText(const std::vector<TensorInfo>& tensors, const Metadata& metadata);
 
