@@ -80,7 +80,7 @@ class MovementSinker {
   }
 
   // Returns the value under another shape, computed before node `before`.
-  ValueId View(ValueId id, const std::vector<Expr>& shape, int before) {
+  ValueId View(ValueId id, std::vector<Expr> shape, int before) {
     const std::string name = graph_.value(id).name + ".view";
     const ValueId sizes = AddSizes(graph_, name + ".shape", shape);
     const ValueId result = AddComputed(graph_, name, graph_.value(id).dtype, shape);

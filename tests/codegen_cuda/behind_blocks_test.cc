@@ -58,6 +58,12 @@ void CheckInBothOrders(const Function& lowered, const std::string& target) {
   REQUIRE(program.ok());
   Random random(1);
   std::vector<Tensor> operands = RandomArguments(lowered, random);
+  // Small integers, whose sums are exact in any order.
+  for (size_t t = 0; t + 1 < operands.size(); ++t) {
+    for (int64_t i = 0; i < ElementCount(operands[t].shape).value(); ++i) {
+      SetElement(operands[t], i, static_cast<double>(random.Below(17)) - 8);
+    }
+  }
   StatusOr<std::vector<Tensor>> expected = RunInterpreter(lowered, operands);
   INFO(Message(expected.status()));
   REQUIRE(expected.ok());
@@ -81,7 +87,7 @@ TEST_CASE("the last block of a tile adds up the parts of all", "[codegen_cuda]")
 }
 
 TEST_CASE("a sketch of a long product of few results is one launch", "[codegen_cuda]") {
-  for (auto [rows, columns] : {std::pair(32, 48), std::pair(7, 30)}) {
+  for (auto [rows, columns] : {std::pair(32, 48), std::pair(9, 30)}) {
     Function fn = MatmulFunction(rows, columns, 320);
     Sketch sketch = FirstSketch(fn, GpuTarget("sm_90a"));
     INFO(Print(sketch.trace));
