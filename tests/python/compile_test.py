@@ -223,7 +223,8 @@ class Failing(PackageTest):
 
     def test_every_option_of_the_command_line_is_a_keyword(self):
         spoken = {"help", "progress", "errors", "quiet", "verbose"}
-        left_out = {"compile": spoken, "tune": spoken | {"emit", "mix", "text"}}
+        # A call tunes one size: it returns one summary.
+        left_out = {"compile": spoken, "tune": spoken | {"at", "emit", "mix", "text"}}
         for command, others in left_out.items():
             text = self.tcc(command, "--help")
             options = set(re.findall(r"^  (?:-\w,)?--([a-z-]+)", text, re.MULTILINE))
