@@ -60,8 +60,9 @@ def tune(model: Model, *, database: str | os.PathLike[str], seconds: float | Non
     """Measures kernels for a model for some `seconds` or `trials`, and records them in `database`.
 
     The keywords are the options of `tcc tune`. `compile(..., database=database)` then takes the
-    best. A call tunes one size: `dims` names it. A second call goes on where the first one ended. Ctrl-C ends the search early; what was
-    found until then is recorded and returned. `run` keeps the folder that tells of the run.
+    best. A call tunes one size: `dims` names it. A second call goes on where the first one ended.
+    Ctrl-C ends the search early; what was found until then is recorded and returned. `run` keeps
+    the folder that tells of the run.
     """
     options = checked({
         "database": database, "seconds": seconds, "trials": trials, "target": target, "dims": dims,
