@@ -79,7 +79,9 @@ class MovementSinker {
     return std::nullopt;
   }
 
-  // Returns the value under another shape, computed before node `before`.
+  // Returns the value under another shape, computed before node `before`. The shape is copied: to
+  // add values moves the others.
+  // NOLINTNEXTLINE(performance-unnecessary-value-param)
   ValueId View(ValueId id, std::vector<Expr> shape, int before) {
     const std::string name = graph_.value(id).name + ".view";
     const ValueId sizes = AddSizes(graph_, name + ".shape", shape);
