@@ -104,7 +104,8 @@ int64_t ColumnsOfBlock(const Block& block, const FewRows& product, const Target&
 // which memory answers, or that of its loads if they are more than kFewRowsThreads threads with
 // kFewRowsLoads each. Steps that do not cover the terms exactly have conditions.
 void DealTerms(int64_t terms, Start& start) {
-  const double full = static_cast<double>(kFewRowsThreads * kFewRowsLoads / start.lanes);
+  const int64_t of_all_threads = kFewRowsThreads * kFewRowsLoads / start.lanes;
+  const auto full = static_cast<double>(of_all_threads);
   double least = 0;
   for (int64_t parts = 1; parts * start.lanes <= 2 * kFewRowsThreads; ++parts) {
     if (parts * start.lanes % Target::kWarp != 0) continue;
