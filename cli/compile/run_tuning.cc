@@ -230,7 +230,8 @@ StatusOr<std::vector<TunedSize>> RunTuning(const SizedModel& model, TuneGraphOpt
       size = i < others ? "other sizes" : SizeText(model.listed, i - others);
     }
     if (count > 1) progress.Tell(fmt::format("tuning {}", size));
-    options.tune = ShareOf(budget, trials, stopwatch.Seconds(), count - i);
+    const double spent = i == 0 ? 0 : stopwatch.Seconds();  // the first size waits for nothing
+    options.tune = ShareOf(budget, trials, spent, count - i);
     std::string run = has_folders ? (fs::path(tuning.run) / size).string() : tuning.run;
     StatusOr<TuneResult> result =
         TuneOne(model.graphs[i], options, run, tuning.database, progress, database);
