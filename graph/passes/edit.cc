@@ -77,8 +77,9 @@ ValueId AddSizes(Graph& graph, const std::string& hint, const std::vector<Expr>&
   if (std::optional<std::vector<int64_t>> numbers = AsNumbers(sizes)) {
     return AddConstant(graph, hint, IntVector(*numbers));
   }
+  std::vector<Expr> elements = sizes;  // `sizes` may be of a value, which adding one moves
   ValueId id = AddComputed(graph, hint, kInt64, {Expr(static_cast<int64_t>(sizes.size()))});
-  graph.values[id].elements = sizes;
+  graph.values[id].elements = std::move(elements);
   return id;
 }
 

@@ -209,6 +209,29 @@ TEST_CASE("a residual joins the product that it sees under another shape", "[gra
   }
 }
 
+// Once the view had no dimensions where adding its value moved those of the graph: the sum was of
+// one element, repeated.
+TEST_CASE("a residual is viewed under the product's shape, however many values there are",
+          "[graph][fusion]") {
+  for (int64_t others = 0; others < 40; ++others) {
+    INFO(others << " other values");
+    TestGraph builder;
+    ValueId x = builder.Input("x", kFloat32, {1, 5, 6});
+    for (int64_t i = 0; i < others; ++i) builder.Constant(fmt::format("c{}", i), I64({1}, {i}));
+    ValueId flat =
+        builder.Add("flat", OpKind::kReshape, {x, builder.Constant("rows", I64({2}, {5, 6}))});
+    ValueId weights = builder.Constant("weights", RandomF32({6, 6}, 3));
+    ValueId product = builder.Add("product", OpKind::kMatMul, {flat, weights});
+    ValueId apart = builder.Constant("apart", I64({3}, {1, 5, 6}));
+    ValueId split = builder.Add("split", OpKind::kReshape, {product, apart});
+    builder.Output(builder.Add("sum", OpKind::kAdd, {x, split}));
+    Graph graph = CheckSameAfterPasses(builder.Build());
+    for (const Node& node : graph.nodes) {
+      if (node.op == OpKind::kAdd) CHECK(graph.value(node.inputs[0]).shape.size() == 2);
+    }
+  }
+}
+
 TEST_CASE("a residual that is computed behind a product's views stays a sum of its own",
           "[graph][fusion]") {
   TestGraph builder;
