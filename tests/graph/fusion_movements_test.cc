@@ -209,8 +209,8 @@ TEST_CASE("a residual joins the product that it sees under another shape", "[gra
   }
 }
 
-// Once the view had no dimensions where adding its value moved those of the graph: the sum was of
-// one element, repeated.
+// Once the view had no dimensions where adding its value moved the shapes in the graph: one element
+// was added to all.
 TEST_CASE("a residual is viewed under the product's shape, however many values there are",
           "[graph][fusion]") {
   for (int64_t others = 0; others < 40; ++others) {
