@@ -33,14 +33,10 @@ int64_t BlocksOf(const Launch& launch) {
   return blocks;
 }
 
-int64_t OnTensorCores(const SassCounts& counts) {
-  return counts.of(SassKind::kHmma) + counts.of(SassKind::kImma);
-}
-
 // Returns the multiply-adds of the main loop, times the number of threads as far as that is known.
 int64_t WorkOf(const LaunchFacts& facts) {
   const SassCounts& counts = facts.code.facts.main_loop;
-  int64_t tensor = OnTensorCores(counts);
+  int64_t tensor = counts.OnTensorCores();
   int64_t threads = std::max<int64_t>(BlocksOf(*facts.launch), 1) * facts.launch->Threads();
   return (1 + counts.of(SassKind::kFfma) + 1000 * tensor) * threads;
 }
@@ -48,16 +44,20 @@ int64_t WorkOf(const LaunchFacts& facts) {
 // Returns the number of instructions that multiply matrices, by operand type, and then their total.
 std::vector<std::pair<std::string, int64_t>> MmaStatistics(
     const std::vector<LaunchFacts>& launches) {
-  int64_t bf16 = 0, f16 = 0, s8 = 0, tf32 = 0;
+  int64_t bf16 = 0, f16 = 0, s8 = 0, tf32 = 0, groups = 0;
   for (const LaunchFacts& facts : launches) {
     const SassCounts& all = facts.code.facts.all;
     bf16 += all.of_bf16;
     tf32 += all.of_tf32;
-    f16 += all.of(SassKind::kHmma) - all.of_bf16 - all.of_tf32;
-    s8 += all.of(SassKind::kImma);
+    f16 += all.OnFloats() - all.of_bf16 - all.of_tf32;
+    s8 += all.OnIntegers();
+    groups += all.of(SassKind::kHgmma) + all.of(SassKind::kIgmma);
   }
-  std::vector<std::pair<std::string, int64_t>> statistics = {
-      {"mma_bf16", bf16}, {"mma_f16", f16}, {"mma_s8", s8}, {"mma_tf32", tf32}};
+  std::vector<std::pair<std::string, int64_t>> statistics = {{"mma_bf16", bf16},
+                                                             {"mma_f16", f16},
+                                                             {"mma_group", groups},
+                                                             {"mma_s8", s8},
+                                                             {"mma_tf32", tf32}};
   std::erase_if(statistics, [](const auto& statistic) { return statistic.second == 0; });
   statistics.emplace_back("tensor_instructions", bf16 + f16 + s8 + tf32);
   return statistics;

@@ -33,8 +33,10 @@ StatusOr<std::vector<LaunchFacts>> FactsOfLaunches(const LaunchPlan& plan, const
 //   ldmatrix_conflicts            the most rows of a matrix that wait for other rows of it, because
 //                                 they lie in the same bank of shared memory; absent where no
 //                                 launch uses ldmatrix
-//   tensor_instructions           the number of HMMA and IMMA instructions in all launches
+//   tensor_instructions           the number of HMMA, IMMA, HGMMA and IGMMA instructions in all
+//                                 launches
 //   mma_f16, mma_bf16, mma_tf32, mma_s8   the same number by operand type, where it is not 0
+//   mma_group                     the number of HGMMA and IGMMA instructions, where it is not 0
 //   ffma_share, waves             of the launch with the most work: the share of float32
 //                                 multiply-adds among its main loop's instructions (among all
 //                                 instructions where no loop has any), and WavesOf its blocks

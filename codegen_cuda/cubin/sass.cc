@@ -26,12 +26,12 @@ struct Row {
   uint64_t operation;
 };
 constexpr Row kRows[] = {
-    {SassKind::kFfma, 0x023},    {SassKind::kHmma, 0x03c}, {SassKind::kImma, 0x037},
-    {SassKind::kLdg, 0x181},     {SassKind::kStg, 0x186},  {SassKind::kLdgsts, 0x1ae},
-    {SassKind::kLds, 0x184},     {SassKind::kSts, 0x188},  {SassKind::kLdsm, 0x03b},
-    {SassKind::kLdl, 0x183},     {SassKind::kStl, 0x187},  {SassKind::kBar, 0x11d},
-    {SassKind::kShfl, 0x189},    {SassKind::kF2f, 0x104},  {SassKind::kF2fp, 0x03e},
-    {SassKind::kAcqbulk, 0x02e},
+    {SassKind::kFfma, 0x023},    {SassKind::kHmma, 0x03c},  {SassKind::kImma, 0x037},
+    {SassKind::kLdg, 0x181},     {SassKind::kStg, 0x186},   {SassKind::kLdgsts, 0x1ae},
+    {SassKind::kLds, 0x184},     {SassKind::kSts, 0x188},   {SassKind::kLdsm, 0x03b},
+    {SassKind::kLdl, 0x183},     {SassKind::kStl, 0x187},   {SassKind::kBar, 0x11d},
+    {SassKind::kShfl, 0x189},    {SassKind::kF2f, 0x104},   {SassKind::kF2fp, 0x03e},
+    {SassKind::kAcqbulk, 0x02e}, {SassKind::kHgmma, 0x1f0}, {SassKind::kIgmma, 0x1f1},
 };
 
 SassKind KindOf(const Instruction& instruction) {
@@ -79,10 +79,10 @@ int64_t AccessBytes(const Instruction& access) {
   return kBytes[BitsOf(access, 73, 3)];
 }
 
-// The type of the operands of an HMMA; 0 is f16.
+// The type of the operands of an HMMA or HGMMA; 0 is f16.
 constexpr uint64_t kBf16 = 1, kTf32 = 2;
-uint64_t HmmaType(const Instruction& hmma) {
-  return BitsOf(hmma, 82, 2);
+uint64_t OperandType(const Instruction& product, SassKind kind) {
+  return BitsOf(product, kind == SassKind::kHgmma ? 76 : 82, 2);
 }
 
 SassCounts CountsOf(std::span<const Instruction> instructions) {
@@ -92,8 +92,8 @@ SassCounts CountsOf(std::span<const Instruction> instructions) {
     SassKind kind = KindOf(instruction);
     ++counts.of_kind[static_cast<size_t>(kind)];
     ++counts.total;
-    if (kind != SassKind::kHmma) continue;
-    uint64_t type = HmmaType(instruction);
+    if (kind != SassKind::kHmma && kind != SassKind::kHgmma) continue;
+    uint64_t type = OperandType(instruction, kind);
     counts.of_bf16 += type == kBf16 ? 1 : 0;
     counts.of_tf32 += type == kTf32 ? 1 : 0;
   }
@@ -125,8 +125,7 @@ bool HoldsAnother(const Loop& loop, const std::vector<Loop>& loops) {
 
 // Returns the weighted number of multiply-adds: a tensor core instruction does hundreds of them.
 int64_t WorkOf(const SassCounts& counts) {
-  int64_t tensor = counts.of(SassKind::kHmma) + counts.of(SassKind::kImma);
-  return tensor * 1000 + counts.of(SassKind::kFfma);
+  return counts.OnTensorCores() * 1000 + counts.of(SassKind::kFfma);
 }
 
 SassCounts MainLoopOf(std::span<const Instruction> instructions, int sm) {

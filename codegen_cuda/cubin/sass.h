@@ -13,6 +13,8 @@ enum class SassKind : uint8_t {
   kFfma,     // float32 multiply-add
   kHmma,     // tensor cores
   kImma,     // the same on integers
+  kHgmma,    // tensor cores, for a group of four warps (wgmma)
+  kIgmma,    // the same on integers
   kLdg,      // loads from global memory
   kStg,      // stores to global memory
   kLdgsts,   // copies from global to shared memory
@@ -32,11 +34,14 @@ inline constexpr size_t kSassKinds = static_cast<size_t>(SassKind::kOther) + 1;
 
 struct SassCounts {
   std::array<int64_t, kSassKinds> of_kind = {};
-  // The number of kHmma instructions with operands of these types.
+  // The number of kHmma and kHgmma instructions with operands of these types.
   int64_t of_bf16 = 0, of_tf32 = 0;
   int64_t total = 0;  // without the instructions that do nothing
 
   int64_t of(SassKind kind) const { return of_kind[static_cast<size_t>(kind)]; }
+  int64_t OnFloats() const { return of(SassKind::kHmma) + of(SassKind::kHgmma); }
+  int64_t OnIntegers() const { return of(SassKind::kImma) + of(SassKind::kIgmma); }
+  int64_t OnTensorCores() const { return OnFloats() + OnIntegers(); }
 };
 
 struct SassFacts {

@@ -71,9 +71,11 @@ BlockRunner::BlockRunner(const FiberStacks& stacks, TccHost& host, const TccKern
       dims_(threads),
       dependent_(dependent),
       shared_(dynamic_shared_bytes),
+      products_(static_cast<int>(threads.Count()), shared_),
       races_(kernel, arguments),
       threads_(threads.Count()),
-      warps_(CeilDivision(threads.Count(), kWarp)) {
+      warps_(CeilDivision(threads.Count(), kWarp)),
+      groups_(CeilDivision(threads.Count(), GroupProducts::kThreads)) {
   host_ = Calls();
 }
 
@@ -94,6 +96,13 @@ TccHost BlockRunner::Calls() {
   host.async_copy = &AsyncCopy;
   host.async_commit = &AsyncCommit;
   host.async_wait = &AsyncWait;
+  host.shared_address = &SharedAddress;
+  host.proxy_fence = &ProxyFence;
+  host.group_fence = &GroupFence;
+  host.group_product = &GroupProduct;
+  host.group_commit = &GroupCommit;
+  host.group_wait = &GroupWait;
+  host.group_results = &GroupResults;
   return host;
 }
 
@@ -103,6 +112,7 @@ Status BlockRunner::Run(Dim3 block, int64_t linear, ThreadOrder order) {
   writes_.Clear();
   failure_ = OkStatus();
   shared_.Reset();
+  products_.Reset();
   StartThreads(block);
   BlockRunner* outer = std::exchange(running, this);
   Status status = RunThreads(order, static_cast<uint64_t>(linear));
@@ -112,6 +122,7 @@ Status BlockRunner::Run(Dim3 block, int64_t linear, ThreadOrder order) {
 
 void BlockRunner::StartThreads(Dim3 block) {
   barrier_ = {};
+  std::ranges::fill(groups_, Meeting());
   vote_ = false;
   for (Warp& warp : warps_) {
     warp.meeting = {};
@@ -160,14 +171,23 @@ Status BlockRunner::RunThreads(ThreadOrder order, uint64_t seed) {
       thread.fiber.Resume();
       if (!failure_.ok()) return failure_;
       thread.early = host_.early;
-      if (thread.state == State::kEnded && thread.early) {
-        return WrongResult("thread {} ends without waiting for the launch before",
-                           IndexText(thread.index));
-      }
+      if (thread.state == State::kEnded) TCC_RETURN_IF_ERROR(CheckEnd(thread));
     }
   }
   for (const Thread& thread : threads_) {
     if (thread.state != State::kEnded) return Deadlock();
+  }
+  return OkStatus();
+}
+
+// Checks that a thread that ends has waited for all it must wait for.
+Status BlockRunner::CheckEnd(const Thread& thread) const {
+  if (thread.early) {
+    return WrongResult("thread {} ends without waiting for the launch before",
+                       IndexText(thread.index));
+  }
+  if (auto complaint = products_.End(thread.linear)) {
+    return WrongResult("thread {} ends {}", IndexText(thread.index), *complaint);
   }
   return OkStatus();
 }
@@ -343,25 +363,33 @@ const unsigned char* BlockRunner::ExchangeCall(const char* operation, const void
   return slots;
 }
 
+// Adds the running thread to a meeting of its warp or group. Fails and returns false if it comes
+// with another operation, or in another line, than the first thread.
+bool BlockRunner::Join(Meeting& meeting, const char* of, const char* operation, int line) {
+  if (meeting.arrived == 0) {
+    meeting = {0, current_->linear, operation, line};
+  } else if (meeting.line != line || std::string_view(meeting.operation) != operation) {
+    Fail(line, fmt::format("{} while thread {} of the {} is at {} in line {}; all its threads take "
+                           "part",
+                           operation, IndexText(threads_[meeting.first].index), of,
+                           meeting.operation, meeting.line));
+    return false;
+  }
+  current_->operation = operation;
+  current_->line = line;
+  ++meeting.arrived;
+  return true;
+}
+
 const unsigned char* BlockRunner::Exchange(const char* operation, const void* value, unsigned bytes,
                                            int line) {
   const int index = current_->linear / kWarp;
   Warp& warp = warps_[index];
   Meeting& meeting = warp.meeting;
   auto& slots = warp.slots[warp.turn % 2];
-  if (meeting.arrived == 0) {
-    meeting = {0, current_->linear, operation, line};
-  } else if (meeting.line != line || std::string_view(meeting.operation) != operation) {
-    Fail(line,
-         fmt::format(
-             "{} while thread {} of the warp is at {} in line {}; all its threads take part",
-             operation, IndexText(threads_[meeting.first].index), meeting.operation, meeting.line));
-    return nullptr;
-  }
+  if (!Join(meeting, "warp", operation, line)) return nullptr;
   memcpy(slots.data() + current_->linear % kWarp * kTccSlot, value, bytes);
-  current_->operation = operation;
-  current_->line = line;
-  if (++meeting.arrived < LanesOf(index)) {
+  if (meeting.arrived < LanesOf(index)) {
     Wait(State::kInWarp);
     return slots.data();
   }
@@ -404,6 +432,63 @@ void BlockRunner::FinishCopies(const std::vector<Copy>& group) {
     if (complaint) return FailAt(copy.where, *complaint);
     memcpy(copy.to, copy.from, copy.bytes);
   }
+}
+
+unsigned BlockRunner::SharedAddress(const void* address) {
+  return static_cast<unsigned>(running->shared_.AddressOf(address));
+}
+
+void BlockRunner::ProxyFence() {
+  running->shared_.ProxyFence(running->current_->linear);
+}
+
+void BlockRunner::GroupFence() {
+  running->products_.Fence(running->current_->linear);
+}
+
+void BlockRunner::GroupProduct(const TccProduct* product) {
+  running->IssueProduct(*product);
+  running->StopIfFailed();
+}
+
+// Waits until all threads of the group have come; the last one issues the product.
+void BlockRunner::IssueProduct(const TccProduct& product) {
+  constexpr int kThreads = GroupProducts::kThreads;
+  const int line = product.where.line;
+  const int group = current_->linear / kThreads;
+  const int first = group * kThreads;
+  const int count = static_cast<int>(threads_.size()) - first;
+  if (count < kThreads) {
+    return Fail(line, fmt::format("{} by a group of {} threads; expected four whole warps",
+                                  product.operation, count));
+  }
+  Meeting& meeting = groups_[group];
+  if (!Join(meeting, "group", product.operation, line)) return;
+  if (auto complaint = products_.Bring(current_->linear, meeting.first, product)) {
+    return Fail(line, *complaint);
+  }
+  if (meeting.arrived < kThreads) return Wait(State::kInGroup);
+  meeting.arrived = 0;
+  if (auto complaint = products_.Issue(group)) return Fail(line, *complaint);
+  for (int i = 0; i < kThreads; ++i) threads_[first + i].state = State::kReady;
+}
+
+void BlockRunner::GroupCommit() {
+  running->products_.Commit(running->current_->linear);
+}
+
+void BlockRunner::GroupWait(int pending, int line) {
+  if (auto complaint = running->products_.Wait(running->current_->linear, pending)) {
+    running->Fail(line, *complaint);
+  }
+  running->StopIfFailed();
+}
+
+void BlockRunner::GroupResults(void* sums, unsigned bytes, int line) {
+  if (auto complaint = running->products_.Results(running->current_->linear, sums, bytes)) {
+    running->Fail(line, *complaint);
+  }
+  running->StopIfFailed();
 }
 
 }  // namespace tcc::emulator

@@ -9,6 +9,7 @@
 
 #include "codegen_cuda/emulator/fiber.h"
 #include "codegen_cuda/emulator/global_writes.h"
+#include "codegen_cuda/emulator/group_products.h"
 #include "codegen_cuda/emulator/host_interface.h"
 #include "codegen_cuda/emulator/shared_memory.h"
 #include "support/status.h"
@@ -56,7 +57,7 @@ class BlockRunner {
   const WriteLog& writes() const { return writes_; }
 
  private:
-  enum class State { kReady, kAtBarrier, kInWarp, kEnded };
+  enum class State { kReady, kAtBarrier, kInWarp, kInGroup, kEnded };
   struct Copy {
     void* to;
     const void* from;
@@ -70,7 +71,7 @@ class BlockRunner {
     Fiber fiber;
     State state = State::kEnded;
     bool early = false;  // whether it has yet to wait for the launch before
-    // The operation that the thread waits in: a barrier, or one of its warp.
+    // The operation that the thread waits in: a barrier, or one of its warp or group.
     const char* operation = nullptr;
     int line = 0;
     // The last write to global memory that no fence follows yet; its name is null without one.
@@ -114,12 +115,21 @@ class BlockRunner {
   static void AsyncCopy(void* to, const void* from, unsigned bytes, TccWhere where);
   static void AsyncCommit();
   static void AsyncWait(int pending);
+  static unsigned SharedAddress(const void* address);
+  static void ProxyFence();
+  static void GroupFence();
+  static void GroupProduct(const TccProduct* product);
+  static void GroupCommit();
+  static void GroupWait(int pending, int line);
+  static void GroupResults(void* sums, unsigned bytes, int line);
 
   // The work of the calls above; each may note a failure.
   std::byte* Place(int id, int64_t offset, int64_t bytes, const TccWhere& where);
   void Barrier(int line);
   void CheckFenced(const TccWhere& ticket);
   const unsigned char* Exchange(const char* operation, const void* value, unsigned bytes, int line);
+  bool Join(Meeting& meeting, const char* of, const char* operation, int line);
+  void IssueProduct(const TccProduct& product);
   void BeginCopy(const Copy& copy);
   void FinishCopies(const std::vector<Copy>& group);
 
@@ -132,6 +142,7 @@ class BlockRunner {
 
   void StartThreads(Dim3 block);
   Status RunThreads(ThreadOrder order, uint64_t seed);
+  Status CheckEnd(const Thread& thread) const;
   Status Deadlock() const;
   int LanesOf(int warp) const;
 
@@ -142,11 +153,13 @@ class BlockRunner {
   Dim3 dims_;
   bool dependent_;
   SharedMemory shared_;
+  GroupProducts products_;
   BlockRaces races_;
   int64_t block_ = 0;
   WriteLog writes_;
   std::vector<Thread> threads_;
   std::vector<Warp> warps_;
+  std::vector<Meeting> groups_;
   Meeting barrier_;
   bool vote_ = false, elected_ = false;  // of the threads at a barrier, and at the last one
   Thread* current_ = nullptr;

@@ -365,7 +365,7 @@ extern "C" float fmaf(float, float, float) noexcept;
 
 std::string DeviceHeader() {
   return std::string("#pragma once\n") + kHostInterfaceText + kArrays + kKernels + kThreads +
-         kNumbers + std::string(MatrixHeader());
+         kNumbers + std::string(MatrixHeader()) + std::string(GroupHeader());
 }
 
 }  // namespace tcc::emulator

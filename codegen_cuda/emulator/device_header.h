@@ -14,4 +14,8 @@ std::string DeviceHeader();
 // lanes exchange their fragments, and each computes its own fragment of the result.
 std::string_view MatrixHeader();
 
+// Returns the part for products of warp groups (codegen_cuda/text/group_prelude.h), which the host
+// computes (group_products.h).
+std::string_view GroupHeader();
+
 }  // namespace tcc::emulator

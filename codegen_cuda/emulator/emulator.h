@@ -20,7 +20,9 @@
 // the same launch reads or writes; barriers that not all threads reach, or reach in different
 // lines; warp operations without all lanes; asynchronous copies that are used before they are
 // waited for; results that depend on the order of threads or are never written (poison); tickets
-// that a block takes before its writes are fenced, or that are not zero after the launch.
+// that a block takes before its writes are fenced, or that are not zero after the launch; products
+// of warp groups that not all threads of the group issue alike, whose matrices are written without
+// a proxy fence or before the wait, or whose sums are touched before it.
 //
 // It does not model the device's memory order, its register limits, and time. It does not find
 // mistakes that only show in a block that does not run in all orders of threads (LaunchOptions);

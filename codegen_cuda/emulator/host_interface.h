@@ -28,6 +28,14 @@ namespace tcc::emulator {
 //   exchange        gives `bytes` <= kTccSlot to the warp; returns 32 slots of kTccSlot bytes,
 //                   valid until the next call but one
 //   async_wait      waits until at most `pending` committed groups are in flight
+//   shared_address  returns the address of a byte of shared memory as a descriptor counts it
+//   group_product   issues a product of a warp group (codegen_cuda/text/group_prelude.h)
+//   group_wait      waits until at most `pending` batches of the thread's products are in flight
+//   group_results   hands out the sums between two addresses, if none is in flight
+//
+// TccMatrix: a descriptor, and the shared array that holds its first element. TccProduct: what one
+// thread says of a product; elements are 'h' f16, 'b' bf16, 't' tf32 or 's' s8, `sums` is the first
+// tile of its part of C.
 //
 // TccParameter: a parameter of kind 'i'nput, 'o'utput, 't'ickets or 's'hape. TccArgument: the value
 // passed for it. TccKernel: the description of a kernel that TCC_END_KERNEL defines; `threads` is
@@ -37,6 +45,23 @@ TCC_DECLARE_HERE_AND_IN_TEXT(
       const char* name;
       long long index;
       int line;
+    };
+    struct TccMatrix {
+      unsigned long long descriptor;
+      const void* array;
+      long long array_bytes;
+      TccWhere where;
+    };
+    struct TccProduct {
+      const char* operation;
+      char type;
+      int columns;
+      bool a_transposed;
+      bool b_transposed;
+      TccMatrix a;
+      TccMatrix b;
+      void* sums;
+      TccWhere where;
     };
     struct TccHost {
       unsigned thread[3];
@@ -59,6 +84,13 @@ TCC_DECLARE_HERE_AND_IN_TEXT(
       void (*async_copy)(void* to, const void* from, unsigned bytes, TccWhere where);
       void (*async_commit)();
       void (*async_wait)(int pending);
+      unsigned (*shared_address)(const void* address);
+      void (*proxy_fence)();
+      void (*group_fence)();
+      void (*group_product)(const TccProduct* product);
+      void (*group_commit)();
+      void (*group_wait)(int pending, int line);
+      void (*group_results)(void* sums, unsigned bytes, int line);
     };
     struct TccParameter {
       const char* name;

@@ -14,6 +14,11 @@ namespace {
 constexpr int64_t kAlignment = 1024;
 constexpr int64_t kWordBytes = 4;
 
+std::string ReaderOrWriter(int thread) {
+  return thread >= 0 ? fmt::format("thread {}", thread)
+                     : fmt::format("a product of warp group {}", -1 - thread);
+}
+
 }  // namespace
 
 SharedMemory::SharedMemory(int64_t dynamic_bytes)
@@ -22,7 +27,8 @@ SharedMemory::SharedMemory(int64_t dynamic_bytes)
       memory_(used_bytes_ + kStaticBytes + kAlignment),
       words_((used_bytes_ + kStaticBytes) / kWordBytes),
       bytes_(used_bytes_ + kStaticBytes),
-      split_(words_.size()) {
+      split_(words_.size()),
+      fences_(kCudaLimits.max_threads) {
   const auto address = reinterpret_cast<uintptr_t>(memory_.data());
   begin_ = memory_.data() + (RoundUp(static_cast<int64_t>(address), kAlignment) - address);
 }
@@ -31,8 +37,18 @@ void SharedMemory::Reset() {
   NextEpoch();
   std::fill(begin_, begin_ + used_bytes_, kPoison);
   const int64_t words = CeilDivision(used_bytes_, kWordBytes);
-  for (int64_t word = 0; word < words; ++word) words_[word].copier = -1;
+  for (int64_t word = 0; word < words; ++word) words_[word].copier = words_[word].fences = -1;
   std::fill(split_.begin(), split_.begin() + words, 0);
+  std::ranges::fill(fences_, Fences());
+}
+
+void SharedMemory::ProxyFence(int thread) {
+  Fences& fences = fences_[thread];
+  if (fences.last != epoch_) {
+    fences.before = fences.count;
+    fences.last = epoch_;
+  }
+  ++fences.count;
 }
 
 std::optional<std::string> SharedMemory::Place(int id, int64_t offset, int64_t bytes,
@@ -94,6 +110,7 @@ const SharedMemory::Touch* SharedMemory::Note(Cell& cell, const Touch& now, bool
       if (races(read)) return &read;
     }
     cell.write = now;
+    cell.fences = fences_[now.thread].count;
   } else if (cell.reads[0].epoch != epoch_ || cell.reads[0].thread == now.thread) {
     cell.reads[0] = now;
   } else {
@@ -102,22 +119,41 @@ const SharedMemory::Touch* SharedMemory::Note(Cell& cell, const Touch& now, bool
   return nullptr;
 }
 
+std::optional<std::string> SharedMemory::Visit(Cell& cell, const Touch& now, bool write) const {
+  if (cell.copier >= 0) {
+    return fmt::format(
+        "touches what an asynchronous copy of thread {} may still write: not "
+        "waited for",
+        cell.copier);
+  }
+  const Touch* other = Note(cell, now, write);
+  if (other == nullptr) return std::nullopt;
+  return fmt::format("races with {}, which {} it in line {} since the last barrier",
+                     ReaderOrWriter(other->thread), other == &cell.write ? "wrote" : "read",
+                     other->line);
+}
+
 std::optional<std::string> SharedMemory::Access(int thread, const void* address, int bytes,
                                                 char kind, int line) {
   const int64_t first = static_cast<const std::byte*>(address) - begin_;
   TCC_CHECK(first >= 0 && first + bytes <= used_bytes_);
   const Touch now = {epoch_, line, static_cast<int16_t>(thread), kind == 'a'};
-  return ForCells(first, bytes, [&](Cell& cell) -> std::optional<std::string> {
-    if (cell.copier >= 0) {
-      return fmt::format(
-          "touches what an asynchronous copy of thread {} may still write: not "
-          "waited for",
-          cell.copier);
-    }
-    const Touch* other = Note(cell, now, kind != 'r');
-    if (other == nullptr) return std::nullopt;
-    return fmt::format("races with thread {}, which {} it in line {} since the last barrier",
-                       other->thread, other == &cell.write ? "wrote" : "read", other->line);
+  return ForCells(first, bytes, [&](Cell& cell) { return Visit(cell, now, kind != 'r'); });
+}
+
+std::optional<std::string> SharedMemory::ProxyRead(int group, const void* address, int bytes,
+                                                   int line) {
+  const Touch now = {epoch_, line, static_cast<int16_t>(-1 - group), false};
+  return ForCells(AddressOf(address), bytes, [&](Cell& cell) -> std::optional<std::string> {
+    if (auto complaint = Visit(cell, now, false)) return complaint;
+    if (cell.fences < 0) return std::nullopt;
+    const Fences& fences = fences_[cell.write.thread];
+    const int32_t passed = fences.last == epoch_ ? fences.before : fences.count;
+    if (passed > cell.fences) return std::nullopt;
+    return fmt::format(
+        "was written by thread {} in line {} without a proxy fence between that and the last "
+        "barrier",
+        cell.write.thread, cell.write.line);
   });
 }
 

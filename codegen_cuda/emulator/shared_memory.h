@@ -32,6 +32,15 @@ class SharedMemory {
 
   // Notes that a barrier was passed.
   void NextEpoch() { ++epoch_; }
+  // Returns the number of the time between two barriers.
+  uint32_t epoch() const { return epoch_; }
+
+  // Converts between a byte and its address as a descriptor counts it.
+  int64_t AddressOf(const void* byte) const { return static_cast<const std::byte*>(byte) - begin_; }
+  const std::byte* At(int64_t address) const { return begin_ + address; }
+
+  // Notes that a thread makes its writes so far visible to the asynchronous proxy.
+  void ProxyFence(int thread);
 
   // The functions below return a complaint, or nullopt.
 
@@ -43,6 +52,10 @@ class SharedMemory {
   std::optional<std::string> Access(int thread, const void* address, int bytes, char kind,
                                     int line);
 
+  // Notes a read through the asynchronous proxy by a product of warp group `group`: each byte's
+  // writer must have passed a proxy fence and then a barrier.
+  std::optional<std::string> ProxyRead(int group, const void* address, int bytes, int line);
+
   // Begins and ends an asynchronous copy, which may write at any time between its issue and its
   // wait.
   std::optional<std::string> BeginCopy(int thread, const void* address, int bytes, int line);
@@ -52,7 +65,7 @@ class SharedMemory {
   struct Touch {
     uint32_t epoch = 0;
     int32_t line = 0;
-    int16_t thread = 0;
+    int16_t thread = 0;  // -1 - g for a product of group g
     bool atomic = false;
   };
   struct Cell {
@@ -60,6 +73,14 @@ class SharedMemory {
     Touch reads[2];
     // The thread that has a copy in flight to this cell, or -1.
     int16_t copier = -1;
+    // The proxy fences that the last writer had passed before, or -1 if the block wrote nothing.
+    int32_t fences = -1;
+  };
+  // The proxy fences that a thread has passed.
+  struct Fences {
+    int32_t count = 0;
+    int32_t before = 0;  // the count when epoch `last` began
+    uint32_t last = 0;   // the epoch of the last one
   };
   struct StaticArray {
     int id;
@@ -73,6 +94,8 @@ class SharedMemory {
   void SetCopier(int64_t first, int bytes, int copier);
   // Notes an access, and returns the one that it races with, or null.
   const Touch* Note(Cell& cell, const Touch& now, bool write) const;
+  // Does the same, and returns a complaint.
+  std::optional<std::string> Visit(Cell& cell, const Touch& now, bool write) const;
 
   int64_t dynamic_bytes_;
   int64_t used_bytes_;
@@ -82,6 +105,7 @@ class SharedMemory {
   std::vector<Cell> words_;
   std::vector<Cell> bytes_;     // the cells of words that are tracked by byte
   std::vector<uint8_t> split_;  // whether a word is tracked by byte
+  std::vector<Fences> fences_;  // by thread
   std::byte* begin_;
 };
 

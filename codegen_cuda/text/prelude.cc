@@ -2,12 +2,13 @@
 
 #include <string>
 
+#include "codegen_cuda/text/group_prelude.h"
 #include "codegen_cuda/text/matrix_prelude.h"
 
 namespace tcc {
 namespace {
 
-// The machine part; it and MatrixPrelude hold all asm. `volatile` and "memory" keep the copies in
+// The machine part; it, MatrixPrelude and GroupPrelude hold all asm. `volatile` and "memory" keep the copies in
 // order.
 constexpr std::string_view kMachinePart = R"(#ifdef TCC_EMULATOR
 #define TCC_MACHINE_HEADER "tcc_emulator.h"
@@ -404,7 +405,8 @@ TCC_DEVICE bool tcc_is_inf(double x) {
 
 std::string_view CudaPrelude() {
   static const std::string text = std::string(kMachinePart) + std::string(MatrixPrelude()) +
-                                  "#endif\n\n" + std::string(kPortablePart) +
+                                  std::string(GroupPrelude()) + "#endif\n\n" +
+                                  std::string(kPortablePart) +
                                   std::string(PortableMatrixPrelude());
   return text;
 }

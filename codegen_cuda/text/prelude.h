@@ -54,7 +54,7 @@
 //   T tcc_atomic_add(buffer, index, T value)        adds to an element of an output or of shared
 //                                           memory and returns its old value; T is int, unsigned,
 //                                           float, double or unsigned long long
-//   tensor cores: matrix_prelude.h
+//   tensor cores: matrix_prelude.h, group_prelude.h
 //   void tcc_store_nibble(buffer, index, int value)  stores nibble `index` (even ones low) of an
 //                                           unsigned char buffer; another thread may store the
 //                                           other nibble of the byte at the same time

@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "codegen_cuda/kernel_facts.h"
+#include "tests/codegen_cuda/group_kernels.h"
 #include "tests/codegen_cuda/nvrtc_rig.h"
 
 using namespace tcc;
@@ -72,12 +73,12 @@ struct Mnemonic {
   const char* name;
 };
 constexpr Mnemonic kMnemonics[] = {
-    {SassKind::kFfma, "FFMA"},       {SassKind::kHmma, "HMMA"}, {SassKind::kImma, "IMMA"},
-    {SassKind::kLdg, "LDG"},         {SassKind::kStg, "STG"},   {SassKind::kLdgsts, "LDGSTS"},
-    {SassKind::kLds, "LDS"},         {SassKind::kSts, "STS"},   {SassKind::kLdsm, "LDSM"},
-    {SassKind::kLdl, "LDL"},         {SassKind::kStl, "STL"},   {SassKind::kBar, "BAR"},
-    {SassKind::kShfl, "SHFL"},       {SassKind::kF2f, "F2F"},   {SassKind::kF2fp, "F2FP"},
-    {SassKind::kAcqbulk, "ACQBULK"},
+    {SassKind::kFfma, "FFMA"},       {SassKind::kHmma, "HMMA"},   {SassKind::kImma, "IMMA"},
+    {SassKind::kLdg, "LDG"},         {SassKind::kStg, "STG"},     {SassKind::kLdgsts, "LDGSTS"},
+    {SassKind::kLds, "LDS"},         {SassKind::kSts, "STS"},     {SassKind::kLdsm, "LDSM"},
+    {SassKind::kLdl, "LDL"},         {SassKind::kStl, "STL"},     {SassKind::kBar, "BAR"},
+    {SassKind::kShfl, "SHFL"},       {SassKind::kF2f, "F2F"},     {SassKind::kF2fp, "F2FP"},
+    {SassKind::kAcqbulk, "ACQBULK"}, {SassKind::kHgmma, "HGMMA"}, {SassKind::kIgmma, "IGMMA"},
 };
 static_assert(std::size(kMnemonics) + 1 == kSassKinds);  // all but kOther
 
@@ -98,6 +99,28 @@ std::vector<Function> SomeKernels(const std::string& target) {
   return kernels;
 }
 
+// Checks that a cubin has the operations that nvdisasm lists, and returns the sum over its kernels.
+SassCounts CheckedOperations(const std::string& nvdisasm, const Cubin& cubin,
+                             const std::string& target) {
+  auto expected = OperationsIn(OutputOf(nvdisasm, cubin.image));
+  std::vector<CubinKernel> kernels = MustRead(cubin, target);
+  CHECK(kernels.size() == expected.size());
+  SassCounts sum;
+  for (const CubinKernel& kernel : kernels) {
+    INFO(target << " " << kernel.name);
+    int64_t total = 0;
+    for (const auto& [name, count] : expected[kernel.name]) total += name == "NOP" ? 0 : count;
+    CHECK(kernel.facts.all.total == total);
+    for (const auto& [kind, name] : kMnemonics) {
+      INFO(name);
+      CHECK(kernel.facts.all.of(kind) == expected[kernel.name][name]);
+      sum.of_kind[static_cast<size_t>(kind)] += kernel.facts.all.of(kind);
+    }
+    CHECK(kernel.facts.main_loop.total <= kernel.facts.all.total);
+  }
+  return sum;
+}
+
 }  // namespace
 
 TEST_CASE("the operations of a cubin are those that nvdisasm lists", "[codegen_cuda][nvrtc]") {
@@ -106,24 +129,21 @@ TEST_CASE("the operations of a cubin are those that nvdisasm lists", "[codegen_c
   for (const std::string& target : GpuTargets()) {
     std::optional<Cubin> cubin = MustCompile(SourceOf(SomeKernels(target), target), target);
     if (!cubin) return;
-    auto expected = OperationsIn(OutputOf(nvdisasm, cubin->image));
-    std::vector<CubinKernel> kernels = MustRead(*cubin, target);
-    CHECK(kernels.size() == expected.size());
-    int64_t multiply_adds = 0;
-    for (const CubinKernel& kernel : kernels) {
-      INFO(target << " " << kernel.name);
-      int64_t total = 0;
-      for (const auto& [name, count] : expected[kernel.name]) total += name == "NOP" ? 0 : count;
-      CHECK(kernel.facts.all.total == total);
-      for (const auto& [kind, name] : kMnemonics) {
-        INFO(name);
-        CHECK(kernel.facts.all.of(kind) == expected[kernel.name][name]);
-      }
-      multiply_adds += kernel.facts.all.of(SassKind::kFfma);
-      CHECK(kernel.facts.main_loop.total <= kernel.facts.all.total);
-    }
-    CHECK(multiply_adds > 100);
+    CHECK(CheckedOperations(nvdisasm, *cubin, target).of(SassKind::kFfma) > 100);
   }
+}
+
+TEST_CASE("the products of warp groups in a cubin are those that nvdisasm lists",
+          "[codegen_cuda][nvrtc]") {
+  std::string nvdisasm = FindTool("nvdisasm");
+  if (nvdisasm.empty() || !FindNvrtc()) return;
+  const Form forms[] = {{GroupType::kF16, 24, kAlongK, kAlongK},
+                        {GroupType::kS8, 8, kAlongK, kAlongK}};
+  StatusOr<Cubin> cubin = CompileOnce(TextOf(forms), "sm_90a");
+  REQUIRE(cubin.ok());
+  SassCounts counts = CheckedOperations(nvdisasm, *cubin, "sm_90a");
+  CHECK(counts.of(SassKind::kHgmma) == 4);
+  CHECK(counts.of(SassKind::kIgmma) == 4);
 }
 
 TEST_CASE("the registers and stacks of a cubin are those that cuobjdump lists",
