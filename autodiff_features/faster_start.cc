@@ -19,7 +19,7 @@ bool UsesTensorCores(const Function& scheduled) {
   PreOrder(scheduled.body, [&](const Stmt& stmt) {
     const auto* call = stmt.as<IntrinsicCall>();
     const WarpInstruction* known = call ? FindWarpInstruction(call->intrinsic) : nullptr;
-    uses = uses || (known && known->kind == WarpInstruction::Kind::kMma);
+    uses = uses || (known && known->Multiplies());
   });
   return uses;
 }

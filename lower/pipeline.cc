@@ -69,6 +69,8 @@ constexpr Pass kPipeline[] = {
      "before unrolling, which copies them"},
     {"unroll", UnrollLoops, "indices of local buffers are constants",
      "after vectors, whose loops are inside"},
+    {"commit_products", CommitProducts, "a wait covers each product of a group of warps",
+     "the products of a step are neighbours"},
     {"simplify_lowered", SimplifyAll, "indices are in normal form",
      "vectors and copies left arithmetic"},
     {"resolve_conditions", ResolveConditions, "no condition is known from the loops' bounds",

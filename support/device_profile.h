@@ -94,7 +94,8 @@ struct GpuSizes {
 // at 0 have a value for each device. Rates per cycle are those of one multiprocessor, instructions
 // are those of a warp, and cycles are what a warp waits. Sizes of caches stay: a step in a formula
 // has no slope. Sources: gpu_perf (reference), sections 1 and 2, for issued_per_cycle,
-// special_per_cycle and passes_per_cycle; the instruction cache has 32 KiB, and instructions have
+// special_per_cycle and passes_per_cycle; group_speed is 790 TFLOP/s, which others sustained on an
+// H100, to an H200's fitted mma_per_cycle; the instruction cache has 32 KiB, and instructions have
 // 16 bytes; what a fit may change is the mean of a fit to 2,265 measurements of an H100 and of one
 // to 2,904 of an H200, which differ by 5 % at most.
 #define TCC_GPU_CONSTANTS(X)                                                                   \
@@ -105,6 +106,7 @@ struct GpuSizes {
   X(l2_rate, 0, true, "bytes per second from L2")                                              \
   X(memory_rate, 0, true, "bytes per second from memory")                                      \
   X(launch_seconds, 0, true, "what a launch adds to its kernel")                               \
+  X(group_speed, 1.35, false, "times that rate: products of four warps together (wgmma)")      \
   X(issued_per_cycle, 4, false, "instructions that begin")                                     \
   X(special_per_cycle, 0.5, true, "exponentials, reciprocals, roots")                          \
   X(passes_per_cycle, 1, false, "of 128 bytes, by shared memory or L1")                        \

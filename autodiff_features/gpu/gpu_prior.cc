@@ -21,7 +21,11 @@ void CountBlock(const LaunchWork& launch, const GpuConstants& gpu, LaunchPrior& 
   };
   prior.multiply_adds = sum(&WarpSite::multiply_adds);
   prior.special = sum(&WarpSite::special);
-  prior.mma = sum(&WarpSite::mma);
+  prior.mma = Real(0);
+  for (const WarpSite& site : launch.sites) {
+    Expr all = RealProduct(RealProduct(site.warps, site.runs), site.mma);
+    prior.mma = RealSum(prior.mma, site.by_group ? RealQuotient(all, gpu.group_speed) : all);
+  }
   prior.block_passes = sum(&WarpSite::passes);
   prior.sectors = sum(&WarpSite::sectors);
   Expr of_steps = RealProduct(RealProduct(launch.warps, launch.steps), gpu.step_instructions);

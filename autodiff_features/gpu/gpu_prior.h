@@ -21,7 +21,8 @@ struct LaunchPrior {
   Expr resident;   // blocks that a multiprocessor runs at a time
   Expr fma_share;  // multiply-adds among all instructions
   Expr code;       // instructions of the machine code
-  // The counts of a block, over all its warps. Spills add no instructions here.
+  // The counts of a block, over all its warps. Spills add no instructions here; mma counts what is
+  // as fast as a warp's multiply-adds: a group's are divided by group_speed.
   Expr instructions, multiply_adds, special, mma, block_passes, sectors;
 };
 

@@ -215,17 +215,26 @@ class LaunchCounter {
 
   static void CountCollective(const Site& site, WarpInstruction::Kind kind, WarpSite& work) {
     work.instructions = Real(1);
-    if (kind == WarpInstruction::Kind::kMma) {
+    if (kind != WarpInstruction::Kind::kLoadMatrices) {
       std::vector<Expr> domains;
       for (size_t l = site.loops.size() - std::min<size_t>(site.loops.size(), 3);
            l < site.loops.size(); ++l) {
         domains.push_back(site.loops[l]->extent);
       }
       work.mma = ProductOf(domains);
+      if (kind == WarpInstruction::Kind::kGroupMma) CountGroup(work);
     } else {
       work.passes = Real(4);
       work.waits_for_shared = true;
     }
+  }
+
+  // One instruction does what tens of calls stand for. It reads B from shared memory once for all
+  // four warps, and A once for all columns.
+  static void CountGroup(WarpSite& work) {
+    work.by_group = true;
+    work.instructions = Real(1.0 / 16);
+    work.passes = Real(0.5);
   }
 
   // Copies of the straight-line code's statement in a thread.

@@ -11,6 +11,7 @@
 #include "codegen_cuda/text/prelude.h"
 #include "codegen_cuda/text/stmt_text.h"
 #include "ir/expr/visitor.h"
+#include "ir/expr/warp_instruction.h"
 #include "support/check.h"
 #include "support/storage_types.h"
 
@@ -171,10 +172,13 @@ bool HasOneBlockEach(const Launch& launch, const Target& target) {
 // The oldest arch that has griddepcontrol.
 constexpr int kSmOfDependentLaunch = 90;
 
-// Writes one kernel, and sets the launch's rows_per_bank, indexes_locals and waits.
+// Writes one kernel, and sets the launch's rows_per_bank, indexes_locals and waits. Adds the
+// products of groups that it calls to `groups`.
 StatusOr<std::string> KernelSource(const Function& fn, const std::vector<Buffer>& workspaces,
-                                   LaunchBody& body, const Target& target) {
+                                   LaunchBody& body, const Target& target,
+                                   std::set<GroupMma>& groups) {
   KernelText kernel;
+  kernel.has_groups = Contains(body.body, IsGroupProduct);
   kernel.sm = target.sm;
   kernel.bounds = body.bounds;
   kernel.threads = body.launch.block;
@@ -191,6 +195,7 @@ StatusOr<std::string> KernelSource(const Function& fn, const std::vector<Buffer>
   if (!kernel.refused.ok()) {
     return Unsupported("kernel '{}': {}", fn.name, Message(kernel.refused));
   }
+  groups.merge(kernel.groups);
   launch.rows_per_bank = kernel.rows_per_bank;
   launch.indexes_locals = IndexesLocals(body.body);
   return fmt::format("TCC_{}KERNEL({}, {})({}) {{\n{}}}\nTCC_END_KERNEL({})\n\n",
@@ -202,18 +207,23 @@ StatusOr<std::string> KernelSource(const Function& fn, const std::vector<Buffer>
 
 StatusOr<CudaSource> EmitCuda(std::span<const Function> functions, const Target& target) {
   CudaSource source;
-  source.text = CudaPrelude();
+  std::string kernels;
+  std::set<GroupMma> groups;
   for (const Function& fn : functions) {
     TCC_ASSIGN_OR_RETURN(LaunchBodies bodies, FindLaunches(fn, target));
     LaunchPlan plan;
     plan.workspaces = bodies.workspaces;
     for (LaunchBody& body : bodies.launches) {
-      TCC_ASSIGN_OR_RETURN(std::string text, KernelSource(fn, bodies.workspaces, body, target));
-      source.text += text;
+      TCC_ASSIGN_OR_RETURN(std::string text,
+                           KernelSource(fn, bodies.workspaces, body, target, groups));
+      kernels += text;
       plan.launches.push_back(std::move(body.launch));
     }
     source.plans.push_back(std::move(plan));
   }
+  source.text = CudaPrelude();
+  for (const GroupMma& group : groups) source.text += GroupMmaText(group);
+  source.text += kernels;
   return source;
 }
 

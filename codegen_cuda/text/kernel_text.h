@@ -1,11 +1,13 @@
 #pragma once
 
 #include <array>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
+#include "codegen_cuda/text/group_prelude.h"
 #include "ir/expr/function.h"
 #include "ir/expr/lane_of.h"
 #include "ir/simplify/interval.h"
@@ -54,6 +56,9 @@ class KernelText {
   std::unordered_map<const ExprNode*, int64_t> tile_words;
   // The maximum of RowsPerBank over the ldmatrix calls; 0 if there is none.
   int64_t rows_per_bank = 0;
+  // Whether the kernel holds products of groups of warps, and those of its text.
+  bool has_groups = false;
+  std::set<GroupMma> groups;
   int sm = 0;
   // The first reason why the kernel has no CUDA text, if there is one.
   Status refused;

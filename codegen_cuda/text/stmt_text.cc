@@ -9,6 +9,7 @@
 #include "codegen_cuda/text/scalar_text.h"
 #include "ir/expr/behind_blocks.h"
 #include "ir/expr/lane_of.h"
+#include "ir/expr/layout.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
 #include "lower/lane_index.h"
@@ -40,6 +41,9 @@ bool IsOfShuffles(const For& loop) {
   return warp && !block;
 }
 
+// The words of each lane in a tile of 16 x 8 that a group adds to.
+constexpr int64_t kGroupTileWords = 4;
+
 bool Reads(const Expr& value, const Var& buffer) {
   return UsesVar(value, buffer);
 }
@@ -48,16 +52,27 @@ bool Reads(const Expr& value, const Var& buffer) {
 // does not determine it.
 int64_t WordsOfTile(const IntrinsicCall& call, const Var& buffer) {
   const WarpInstruction* instruction = FindWarpInstruction(call.intrinsic);
-  if (!instruction || instruction->kind != WarpInstruction::Kind::kMma) return 1;
+  if (!instruction || !instruction->Multiplies()) return 1;
+  if (instruction->kind == WarpInstruction::Kind::kGroupMma) return kGroupTileWords;
   StatusOr<MmaCall> mma = ReadMma(call, *instruction, {});
   if (!mma.ok()) return 1;
-  for (const MmaCall::Operand& operand : {mma->a, mma->b, mma->c}) {
+  for (const FragmentWords& operand : {mma->a, mma->b, mma->c}) {
     if (operand.buffer == buffer) return operand.words;
   }
   return 1;
 }
 
 }  // namespace
+
+// Returns whether the value may differ between the threads of a block.
+bool StmtText::Varies(const Expr& value) const {
+  bool varies = false;
+  PreOrder(value, [&](const Expr& e) {
+    bool of_thread = kernel_.thread_axes.contains(e.get()) || varying_.contains(e.get());
+    varies = varies || of_thread || e.as<Load>();
+  });
+  return varies;
+}
 
 bool StmtText::HasGuard() const {
   return guards_[0] || guards_[1] || guards_[2];
@@ -74,7 +89,8 @@ bool StmtText::FitsUnderGuard(const Stmt& stmt) const {
   PreOrder(stmt, [&](const Stmt& s) {
     const auto* loop = s.as<For>();
     bool other = loop && IsThreadIdx(loop->for_kind) && guards_[AxisOf(loop->for_kind)];
-    fits = fits && !other && !s.as<Barrier>() && !s.as<AsyncCommit>() && !s.as<AsyncWait>();
+    fits = fits && !other && !IsGroupProduct(s) && !s.as<Barrier>() && !s.as<AsyncCommit>() &&
+           !s.as<AsyncWait>();
   });
   return fits;
 }
@@ -106,7 +122,17 @@ void StmtText::EmitSeq(const Seq& seq) {
   };
   if (!HasGuard()) {
     const size_t behind = FirstBehindBlocks(seq);
-    for (size_t i = 0; i < behind; ++i) Emit(seq.stmts[i]);
+    for (size_t i = 0; i < behind;) {
+      std::vector<const IntrinsicCall*> products;
+      for (; i < behind && IsGroupProduct(seq.stmts[i]); ++i) {
+        products.push_back(seq.stmts[i].as<IntrinsicCall>());
+      }
+      if (products.empty()) {
+        Emit(seq.stmts[i++]);
+      } else {
+        EmitGroup(products);
+      }
+    }
     if (behind < seq.stmts.size()) EmitBehindBlocks(seq, behind);
     return;
   }
@@ -159,13 +185,17 @@ void StmtText::EmitUnguarded(const Stmt& stmt) {
                       [this](const Allocate& allocate) { EmitAllocate(allocate); },
                       [this](const Barrier& barrier) {
                         // Shuffles synchronize the warp themselves.
-                        if (barrier.scope != Scope::kWarp) kernel_.Line("tcc_barrier();");
+                        if (barrier.scope == Scope::kWarp) return;
+                        // Tensor cores see what threads wrote by other means.
+                        if (kernel_.has_groups) kernel_.Line("tcc_proxy_fence();");
+                        kernel_.Line("tcc_barrier();");
                       },
                       [this](const AsyncCopy& copy) { EmitCopy(copy); },
-                      [this](const AsyncCommit&) { kernel_.Line("tcc_async_commit();"); },
-                      [this](const AsyncWait& wait) {
-                        kernel_.Line(fmt::format("tcc_async_wait<{}>();", wait.pending));
+                      [this](const AsyncCommit& commit) {
+                        bool copies = commit.what == AsyncKind::kCopies;
+                        kernel_.Line(copies ? "tcc_async_commit();" : "tcc_group_commit();");
                       },
+                      [this](const AsyncWait& wait) { EmitWait(wait); },
                       // A prefetch is a hint for CPUs; a thread block hides latency by its other
                       // warps.
                       [](const PrefetchLine&) {},
@@ -187,6 +217,7 @@ void StmtText::EmitFor(const For& loop) {
   int64_t most = BoundsOf(loop.extent, kernel_.bounds).high;
   kernel_.bounds[loop.var] = {0, most == INT64_MAX ? most : std::max<int64_t>(most - 1, 0)};
   bool wide = most > INT32_MAX;
+  if (Varies(loop.extent)) varying_.insert(loop.var.get());
   if (wide) kernel_.wide.insert(loop.var.get());
   if (loop.for_kind == ForKind::kUnrolled || IsOfShuffles(loop)) {
     kernel_.Line("#pragma unroll");
@@ -201,6 +232,11 @@ void StmtText::EmitFor(const For& loop) {
 }
 
 void StmtText::EmitIf(const If& branch) {
+  if (kernel_.has_groups && Varies(branch.condition) && Contains(Stmt(branch), IsGroupProduct)) {
+    kernel_.Refuse(
+        Unsupported("a product of four warps is under a condition that only some of "
+                    "their threads may meet"));
+  }
   exprs_.Start({branch.condition});
   kernel_.Open(fmt::format("if ({})", exprs_.Emit(branch.condition).text));
   Emit(branch.then_body);
@@ -213,6 +249,7 @@ void StmtText::EmitIf(const If& branch) {
 
 void StmtText::EmitLet(const Let& let) {
   DType dtype = let.value.dtype();
+  if (Varies(let.value)) varying_.insert(let.var.get());
   if (dtype.lanes() > 1) return EmitVectorLet(let);
   exprs_.Start({let.value});
   Piece value = exprs_.Emit(let.value);
@@ -263,12 +300,18 @@ void StmtText::EmitAllocate(const Allocate& allocate) {
                              kernel_.Define(buffer.var), std::max<int64_t>(cells, 1)));
   }
   Emit(allocate.body);
+  if (!sums_.empty() && sums_.back() == buffer.var) sums_.pop_back();
 }
 
 // Declares the fragments of a buffer, grouped into the tiles that the instruction takes.
 void StmtText::DeclareFragments(const Allocate& allocate) {
   const Buffer& buffer = allocate.buffer;
   kernel_.buffers[buffer.var.get()] = buffer;
+  if (Contains(allocate.body, [&](const Stmt& stmt) {
+        return IsGroupProduct(stmt) && UsesVar(stmt, buffer.var);
+      })) {
+    sums_.push_back(buffer.var);
+  }
   int64_t words = 1;
   PreOrder(allocate.body, [&](const Stmt& stmt) {
     const auto* call = stmt.as<IntrinsicCall>();
@@ -287,14 +330,18 @@ void StmtText::EmitCall(const IntrinsicCall& call) {
   const WarpInstruction* instruction =
       InstructionOf(call, [&](const Var& buffer) { return exprs_.BufferOf(buffer).scope; });
   if (!instruction) return Emit(call.body);
-  if (instruction->sm > kernel_.sm) {
-    return kernel_.Refuse(
-        Unsupported("intrinsic '{}' needs sm_{}", call.intrinsic, instruction->sm));
+  if (!instruction->IsIn(kernel_.sm)) {
+    return kernel_.Refuse(Unsupported("intrinsic '{}' needs sm_{}{}", call.intrinsic,
+                                      instruction->sm, instruction->later ? "" : "a"));
   }
   switch (instruction->kind) {
     case WarpInstruction::Kind::kMma: {
       StatusOr<MmaCall> mma = ReadMma(call, *instruction, kernel_.bounds);
       return mma.ok() ? EmitMma(*mma) : kernel_.Refuse(mma.status());
+    }
+    case WarpInstruction::Kind::kGroupMma: {
+      const IntrinsicCall* one = &call;
+      return EmitGroup({&one, 1});
     }
     case WarpInstruction::Kind::kLoadMatrices: {
       StatusOr<LoadMatricesCall> load = ReadLoadMatrices(call, kernel_.lane, kernel_.bounds);
@@ -305,7 +352,7 @@ void StmtText::EmitCall(const IntrinsicCall& call) {
   }
 }
 
-std::string StmtText::TileText(const MmaCall::Operand& operand) const {
+std::string StmtText::TileText(const FragmentWords& operand) const {
   return fmt::format("{}[{}]", kernel_.NameOf(operand.buffer), operand.word / operand.words);
 }
 
@@ -313,6 +360,53 @@ void StmtText::EmitMma(const MmaCall& call) {
   std::string sum = TileText(call.c);
   kernel_.Line(fmt::format("{} = {}({}, {}, {});", sum, call.function, TileText(call.a),
                            TileText(call.b), sum));
+}
+
+// Emits neighbouring products of groups, joined to instructions.
+void StmtText::EmitGroup(std::span<const IntrinsicCall* const> calls) {
+  if (!FindWarpInstruction(calls[0]->intrinsic)->IsIn(kernel_.sm)) return EmitCall(*calls[0]);
+  if (HasGuard() || threads_[0] != Target::kWarp || threads_[2] != 1) {
+    return kernel_.Refuse(Unsupported(
+        "intrinsic '{}' is run by some threads of four warps, or by warps along other axes than y",
+        calls[0]->intrinsic));
+  }
+  GroupPlace place{
+      .warp = LoopVar("warp"),
+      .warps = threads_[1],
+      .is_warp =
+          [&](const Var& var) {
+            auto found = kernel_.thread_axes.find(var.get());
+            return found != kernel_.thread_axes.end() && found->second == 1;
+          },
+      .is_uniform = [&](const Var& var) { return !Varies(var); },
+      .alignment = [&](const Var& buffer) { return SharedAlignment(exprs_.BufferOf(buffer)); }};
+  StatusOr<std::vector<GroupProduct>> products = ReadGroupProducts(calls, place, kernel_.bounds);
+  if (!products.ok()) return kernel_.Refuse(products.status());
+  kernel_.Line("tcc_group_fence();");
+  for (const GroupProduct& product : *products) {
+    const GroupMma& mma = product.mma;
+    kernel_.groups.insert(mma);
+    std::string a = GroupOperandText(product.a), b = GroupOperandText(product.b);
+    kernel_.Line(fmt::format("tcc_group_mma_{}<{}, {}, {}>({}, {}, {}, {});", Name(mma.type),
+                             mma.columns, mma.a_transposed, mma.b_transposed,
+                             kernel_.NameOf(product.c), product.first, a, b));
+  }
+}
+
+std::string StmtText::GroupOperandText(const GroupOperand& operand) {
+  exprs_.Start({operand.index});
+  return fmt::format("tcc_matrix<{}, {}, {}>({}, {})", operand.mode, operand.lead_bytes,
+                     operand.stride_bytes, kernel_.NameOf(operand.buffer),
+                     exprs_.EmitIndex(operand.index));
+}
+
+void StmtText::EmitWait(const AsyncWait& wait) {
+  if (wait.what == AsyncKind::kCopies) {
+    return kernel_.Line(fmt::format("tcc_async_wait<{}>();", wait.pending));
+  }
+  std::string sums;
+  for (const Var& sum : sums_) sums += (sums.empty() ? "" : ", ") + kernel_.NameOf(sum);
+  kernel_.Line(fmt::format("tcc_group_wait<{}>({});", wait.pending, sums));
 }
 
 void StmtText::EmitLoad(const LoadMatricesCall& call) {

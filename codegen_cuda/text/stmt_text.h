@@ -2,8 +2,13 @@
 
 #include <array>
 #include <optional>
+#include <span>
+#include <string>
+#include <unordered_set>
+#include <vector>
 
 #include "codegen_cuda/text/expr_text.h"
+#include "codegen_cuda/text/group_call.h"
 #include "codegen_cuda/text/launch.h"
 #include "codegen_cuda/text/warp_call.h"
 
@@ -49,8 +54,12 @@ class StmtText {
   void EmitCopy(const AsyncCopy& copy);
   void EmitCall(const IntrinsicCall& call);
   void EmitMma(const MmaCall& call);
+  void EmitGroup(std::span<const IntrinsicCall* const> calls);
+  std::string GroupOperandText(const GroupOperand& operand);
+  void EmitWait(const AsyncWait& wait);
+  bool Varies(const Expr& value) const;
   void EmitLoad(const LoadMatricesCall& call);
-  std::string TileText(const MmaCall::Operand& operand) const;
+  std::string TileText(const FragmentWords& operand) const;
   void DeclareFragments(const Allocate& allocate);
 
   // The pending guard of an axis: only threads with `index` < `extent` run the statements, and no
@@ -64,6 +73,10 @@ class StmtText {
   ExprText exprs_;
   std::array<int64_t, 3> threads_;
   std::array<std::optional<ThreadGuard>, 3> guards_;
+  // The variables of lets and loops that differ between the threads of a block.
+  std::unordered_set<const ExprNode*> varying_;
+  // The buffers in scope that products of groups add to.
+  std::vector<Var> sums_;
 };
 
 }  // namespace tcc

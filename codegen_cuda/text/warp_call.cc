@@ -7,9 +7,7 @@
 #include <set>
 
 #include "codegen_cuda/text/divisor.h"
-#include "ir/expr/compare.h"
 #include "ir/expr/evaluate.h"
-#include "ir/expr/substitute.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
 #include "support/device_profile.h"
@@ -19,7 +17,6 @@ namespace {
 
 constexpr int64_t kRows = 8;  // the rows of a matrix that ldmatrix loads
 constexpr int64_t kRowBytes = 16;
-constexpr int64_t kWordBytes = 4;
 
 struct MmaFunction {
   std::string_view intrinsic;
@@ -35,126 +32,6 @@ constexpr MmaFunction kMmaFunctions[] = {
     {"mma_m16n8k32_s8_s32", "tcc_mma_m16n8k32_s8"},
     {"mma_m8n8k16_s8_s32", "tcc_mma_m8n8k16_s8"},
 };
-
-// The loops of a body, outermost first, and the store that they run.
-struct Tile {
-  std::string intrinsic;
-  std::vector<Var> loops;
-  std::vector<int64_t> extents;
-  const Store* store = nullptr;
-};
-
-template <typename... Args>
-Status Refuse(const std::string& intrinsic, fmt::format_string<Args...> format, Args&&... args) {
-  return Unsupported("intrinsic '{}': {}", intrinsic,
-                     fmt::format(format, std::forward<Args>(args)...));
-}
-
-StatusOr<Tile> TileOf(const IntrinsicCall& call) {
-  Tile tile;
-  tile.intrinsic = call.intrinsic;
-  Stmt at = call.body;
-  while (const auto* loop = at.as<For>()) {
-    std::optional<int64_t> extent = AsConstant(loop->extent);
-    if (!extent) return Refuse(tile.intrinsic, "loop '{}' has a free extent", loop->var->name);
-    tile.loops.push_back(loop->var);
-    tile.extents.push_back(*extent);
-    at = loop->body;
-  }
-  tile.store = at.as<Store>();
-  if (tile.store && !tile.store->mask) return tile;
-  return Refuse(tile.intrinsic, "its tile is cut by a condition");
-}
-
-// An index as a function of two of the tile's loops; the others are at 0.
-class TileIndex {
- public:
-  TileIndex(const Tile& tile, std::array<size_t, 2> axes, const Expr& index, const Bounds& bounds)
-      : tile_(tile), axes_(axes), index_(Simplify(index, WithLoops(bounds))) {}
-
-  int64_t extent(int dim) const { return tile_.extents[axes_[static_cast<size_t>(dim)]]; }
-
-  // Returns nullopt if the index has other variables.
-  std::optional<int64_t> At(int64_t row, int64_t column) const {
-    Assignment values;
-    for (const Var& loop : tile_.loops) values[loop] = 0;
-    values[tile_.loops[axes_[0]]] = row;
-    values[tile_.loops[axes_[1]]] = column;
-    return EvaluateInt(index_, values);
-  }
-
-  Expr At(const Expr& row, const Expr& column, const Bounds& bounds) const {
-    Substitution values;
-    for (const Var& loop : tile_.loops) values[loop] = Expr(0);
-    values[tile_.loops[axes_[0]]] = row;
-    values[tile_.loops[axes_[1]]] = column;
-    return Simplify(Substitute(index_, values), bounds);
-  }
-
- private:
-  Bounds WithLoops(Bounds bounds) const {
-    for (size_t i = 0; i < tile_.loops.size(); ++i) {
-      bounds[tile_.loops[i]] = {0, tile_.extents[i] - 1};
-    }
-    return bounds;
-  }
-
-  const Tile& tile_;
-  std::array<size_t, 2> axes_;
-  Expr index_;
-};
-
-int64_t ElementsOfWord(const Var& buffer) {
-  return std::max<int64_t>(1, kWordBytes / buffer.dtype().bytes());
-}
-
-// Returns the words that hold the tile's fragment.
-StatusOr<MmaCall::Operand> OperandAt(const Tile& tile, const Var& buffer, const TileIndex& index,
-                                     Fragment fragment) {
-  std::optional<int64_t> first = index.At(0, 0);
-  int64_t cells = index.extent(0) * index.extent(1);
-  bool fits = first && *first % cells == 0;
-  for (int64_t row = 0; fits && row < index.extent(0); ++row) {
-    for (int64_t column = 0; fits && column < index.extent(1); ++column) {
-      fits = index.At(row, column) == *first + PlaceOf(fragment, std::array{row, column});
-    }
-  }
-  if (!fits) {
-    return Refuse(tile.intrinsic, "its tile of '{}' does not lie in the registers that it takes",
-                  buffer->name);
-  }
-  int64_t of_word = Target::kWarp * ElementsOfWord(buffer);
-  return MmaCall::Operand{buffer, *first / of_word, cells / of_word};
-}
-
-const Load* LoadIn(const Expr& expr, const std::function<bool(const Load&)>& wanted) {
-  const Load* found = nullptr;
-  PreOrder(expr, [&](const Expr& e) {
-    const auto* load = e.as<Load>();
-    if (load && wanted(*load)) found = load;
-  });
-  return found;
-}
-
-bool IsSame(const Load& load, const Var& buffer, const Expr& index) {
-  return load.buffer == buffer && Equal(load.indices[0], index);
-}
-
-// Checks whether the store adds to its cell a product of the two loads, or a sum of products where
-// one call stands for several instructions, that reads nothing else.
-bool AddsProduct(const Store& store, const Load& a, const Load& b) {
-  const auto* sum = store.value.as<Add>();
-  if (!sum) return false;
-  auto is_cell = [&](const Expr& expr) {
-    const auto* load = expr.as<Load>();
-    return load && IsSame(*load, store.buffer, store.indices[0]);
-  };
-  if (is_cell(sum->a) == is_cell(sum->b)) return false;
-  const Expr& product = is_cell(sum->a) ? sum->b : sum->a;
-  return (product.as<Mul>() || product.as<Add>()) && !LoadIn(product, [&](const Load& load) {
-           return !IsSame(load, a.buffer, a.indices[0]) && !IsSame(load, b.buffer, b.indices[0]);
-         });
-}
 
 // One matrix of a load: kRows rows of its tile, each with kRowBytes along the dimension that is
 // contiguous in memory.
@@ -242,42 +119,30 @@ const WarpInstruction* InstructionOf(const IntrinsicCall& call,
 
 StatusOr<MmaCall> ReadMma(const IntrinsicCall& call, const WarpInstruction& instruction,
                           const Bounds& bounds) {
-  TCC_ASSIGN_OR_RETURN(Tile tile, TileOf(call));
   MmaCall mma;
   for (const MmaFunction& row : kMmaFunctions) {
     if (row.intrinsic == call.intrinsic) mma.function = row.function;
   }
-  const Expr& value = tile.store->value;
-  auto uses = [&](const Load& load, size_t axis) {
-    return UsesVar(load.indices[0], tile.loops[axis]);
-  };
-  bool three = tile.loops.size() == 3;
-  const Load* a =
-      three ? LoadIn(value, [&](const Load& load) { return uses(load, 0) && uses(load, 2); })
-            : nullptr;
-  const Load* b =
-      three ? LoadIn(value, [&](const Load& load) { return uses(load, 1) && uses(load, 2); })
-            : nullptr;
-  if (mma.function.empty() || !a || !b) return Refuse(call.intrinsic, "it has no such instruction");
-  if (!AddsProduct(*tile.store, *a, *b)) {
-    return Refuse(call.intrinsic, "its tile is no sum of products");
-  }
+  if (mma.function.empty()) return RefuseCall(call.intrinsic, "it has no such instruction");
+  TCC_ASSIGN_OR_RETURN(ProductTile product, ProductTileOf(call));
+  const CallTile& tile = product.tile;
+  const Load *a = product.a, *b = product.b;
   const auto& fragments = instruction.operands;
-  TCC_ASSIGN_OR_RETURN(mma.a, OperandAt(tile, a->buffer, {tile, {0, 2}, a->indices[0], bounds},
-                                        fragments[0].fragment));
-  TCC_ASSIGN_OR_RETURN(mma.b, OperandAt(tile, b->buffer, {tile, {2, 1}, b->indices[0], bounds},
-                                        fragments[1].fragment));
+  TCC_ASSIGN_OR_RETURN(mma.a, FragmentAt(tile, a->buffer, {tile, {0, 2}, a->indices[0], bounds},
+                                         fragments[0].fragment));
+  TCC_ASSIGN_OR_RETURN(mma.b, FragmentAt(tile, b->buffer, {tile, {2, 1}, b->indices[0], bounds},
+                                         fragments[1].fragment));
   TCC_ASSIGN_OR_RETURN(
-      mma.c, OperandAt(tile, tile.store->buffer, {tile, {0, 1}, tile.store->indices[0], bounds},
-                       fragments[2].fragment));
+      mma.c, FragmentAt(tile, tile.store->buffer, {tile, {0, 1}, tile.store->indices[0], bounds},
+                        fragments[2].fragment));
   return mma;
 }
 
 StatusOr<LoadMatricesCall> ReadLoadMatrices(const IntrinsicCall& call, const Var& lane,
                                             const Bounds& bounds) {
-  TCC_ASSIGN_OR_RETURN(Tile tile, TileOf(call));
+  TCC_ASSIGN_OR_RETURN(CallTile tile, TileOf(call));
   const auto* load = tile.store->value.as<Load>();
-  if (!load || tile.loops.size() != 2) return Refuse(call.intrinsic, "it is no copy of a tile");
+  if (!load || tile.loops.size() != 2) return RefuseCall(call.intrinsic, "it is no copy of a tile");
   LoadMatricesCall result;
   result.from = load->buffer;
   result.to = tile.store->buffer;
@@ -300,8 +165,9 @@ StatusOr<LoadMatricesCall> ReadLoadMatrices(const IntrinsicCall& call, const Var
     fits = OriginByBits(matrices, m) == matrices[m].origin;
   }
   if (!fits) {
-    return Refuse(call.intrinsic, "its tile of '{}' does not lie in the registers that it fills",
-                  result.to->name);
+    return RefuseCall(call.intrinsic,
+                      "its tile of '{}' does not lie in the registers that it fills",
+                      result.to->name);
   }
   for (const Matrix& matrix : matrices) result.words.push_back(matrix.word);
   result.transposed = order.transposed;
@@ -317,7 +183,8 @@ StatusOr<LoadMatricesCall> ReadLoadMatrices(const IntrinsicCall& call, const Var
     whole = IsConstant(Simplify(difference, with_lane), e);
   }
   if (whole) return result;
-  return Refuse(call.intrinsic, "rows of '{}' are no whole {} bytes", result.from->name, kRowBytes);
+  return RefuseCall(call.intrinsic, "rows of '{}' are no whole {} bytes", result.from->name,
+                    kRowBytes);
 }
 
 std::optional<int64_t> OwnRegister(const Expr& index, const Bounds& bounds,

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen_cuda/text/tile_call.h"
 #include "ir/expr/warp_instruction.h"
 #include "ir/simplify/interval.h"
 #include "support/status.h"
@@ -14,14 +15,9 @@
 // loops that the calls stand for.
 namespace tcc {
 
-// A call of mma. A word of a fragment is one 32-bit register in each lane.
+// A call of mma.
 struct MmaCall {
-  struct Operand {
-    Var buffer;
-    int64_t word = 0;   // the tile's first word
-    int64_t words = 0;  // the number of words of the tile
-  };
-  Operand a, b, c;
+  FragmentWords a, b, c;
   std::string function;  // its name in the prelude
 };
 

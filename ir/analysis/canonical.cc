@@ -74,6 +74,9 @@ class CanonicalWriter {
   std::string operator()(ReduceInit init) {
     return init == ReduceInit::kFirstInstance ? "init" : "decomposed";
   }
+  std::string operator()(AsyncKind kind) {
+    return kind == AsyncKind::kCopies ? "copies" : "products";
+  }
   template <typename T>
     requires std::is_integral_v<T>
   std::string operator()(T value) {

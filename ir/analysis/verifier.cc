@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "ir/analysis/cross_thread.h"
+#include "ir/analysis/products_in_flight.h"
 #include "ir/expr/layout.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/interval.h"
@@ -39,7 +40,9 @@ class Verifier {
     for (const Buffer& param : fn_.params) {
       TCC_RETURN_IF_ERROR(DefineBuffer(param, Declared::kParameter));
     }
-    return Check(fn_.body);
+    TCC_RETURN_IF_ERROR(Check(fn_.body));
+    Status products = lowered() ? CheckProductsInFlight(fn_.body) : OkStatus();
+    return products.ok() ? OkStatus() : Error("{}", Message(products));
   }
 
  private:

@@ -147,8 +147,8 @@ AsyncCopy::AsyncCopy(Access destination, Access source, int count)
   TCC_CHECK(count >= 1 && this->destination.buffer.dtype() == this->source.buffer.dtype()) << count;
 }
 
-AsyncCommit::AsyncCommit() : StmtNode(kKind) {}
-AsyncWait::AsyncWait(int pending) : StmtNode(kKind), pending(pending) {}
+AsyncCommit::AsyncCommit(AsyncKind what) : StmtNode(kKind), what(what) {}
+AsyncWait::AsyncWait(AsyncKind what, int pending) : StmtNode(kKind), what(what), pending(pending) {}
 
 PrefetchLine::PrefetchLine(Access cell) : StmtNode(kKind), cell(std::move(cell)) {}
 

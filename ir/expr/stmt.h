@@ -309,19 +309,26 @@ struct AsyncCopy final : StmtNode {
   auto Fields() const { return std::tie(destination, source, count); }
 };
 
-// The end of a group of this thread's AsyncCopies since the last commit.
+// Work that goes on while the thread does other things: AsyncCopies, or the products of a group of warps
+// (warp_instruction.h), which may read their operands and add to their results as late as at the
+// wait that covers them. An interpreter computes a product where it stands.
+enum class AsyncKind : uint8_t { kCopies, kProducts };
+
+// The end of a group of all of that kind that this thread has begun since the last commit.
 struct AsyncCommit final : StmtNode {
   static constexpr StmtKind kKind = StmtKind::kAsyncCommit;
-  AsyncCommit();
-  auto Fields() const { return std::tuple<>(); }
+  explicit AsyncCommit(AsyncKind what);
+  const AsyncKind what;
+  auto Fields() const { return std::tie(what); }
 };
 
-// A wait until at most `pending` of this thread's newest groups are in flight.
+// A wait until at most `pending` of this thread's newest groups of that kind are in flight.
 struct AsyncWait final : StmtNode {
   static constexpr StmtKind kKind = StmtKind::kAsyncWait;
-  explicit AsyncWait(int pending);
+  AsyncWait(AsyncKind what, int pending);
+  const AsyncKind what;
   const int pending;
-  auto Fields() const { return std::tie(pending); }
+  auto Fields() const { return std::tie(what, pending); }
 };
 
 // A hint that the cell will soon be read: brings its cache line near. Changes no value and never

@@ -35,7 +35,13 @@ constexpr Operand kWord8[] = {{"A", kWordA16x8}, {"B", kWordB8x8}, {"C", kSum16x
 constexpr Operand kByte16[] = {{"A", kByteA8x16}, {"B", kByteB16x8}, {"C", kSum8x8}};
 constexpr Operand kByte32[] = {{"A", kByteA16x32}, {"B", kByteB32x8}, {"C", kSum16x8}};
 
+// A and B of a group's product are no fragments: matrices of shared memory.
+constexpr Operand kGroup[] = {{"C", kSum16x8}};
+
 constexpr WarpInstruction kInstructions[] = {
+    {"group_mma_m16n8k16_f16_f32", Kind::kGroupMma, 90, kGroup, false},
+    {"group_mma_m16n8k16_bf16_f32", Kind::kGroupMma, 90, kGroup, false},
+    {"group_mma_m16n8k32_s8_s32", Kind::kGroupMma, 90, kGroup, false},
     {"mma_m16n8k16_f16_f32", Kind::kMma, 80, kHalf16},
     {"mma_m16n8k16_bf16_f32", Kind::kMma, 80, kHalf16},
     {"mma_m16n8k8_f16_f32", Kind::kMma, 75, kHalf8},
@@ -73,6 +79,12 @@ const WarpInstruction* FindWarpInstruction(std::string_view intrinsic) {
     if (instruction.intrinsic == intrinsic) return &instruction;
   }
   return nullptr;
+}
+
+bool IsGroupProduct(const Stmt& stmt) {
+  const auto* call = stmt.as<IntrinsicCall>();
+  const WarpInstruction* known = call ? FindWarpInstruction(call->intrinsic) : nullptr;
+  return known && known->kind == Kind::kGroupMma;
 }
 
 int64_t TileExtent(Fragment fragment, int dim) {

@@ -20,10 +20,12 @@ struct FragmentPart {
 };
 using Fragment = std::span<const FragmentPart>;
 
-// An instruction that the threads of a warp run together, by a tensor intrinsic's name.
+// An instruction that the threads of a warp run together, by a tensor intrinsic's name. One of four
+// warps, a group, is written as what each of them does: their tiles of A and C are neighbours.
 struct WarpInstruction {
   enum class Kind : uint8_t {
     kMma,           // C += A B
+    kGroupMma,      // what one of four warps does of C += A B, with A and B in shared memory
     kLoadMatrices,  // To = From: 1, 2 or 4 matrices of 8 rows of 16 bytes of shared memory
   };
   // A parameter of the intrinsic that is a fragment, and its layout. A loaded matrix takes the
@@ -36,11 +38,19 @@ struct WarpInstruction {
   Kind kind;
   int sm;  // the first architecture with the instruction
   std::span<const Operand> operands;
+  bool later = true;  // whether later architectures have it too
+
+  bool IsIn(int arch) const { return later ? arch >= sm : arch == sm; }
+  // Whether it multiplies on tensor cores.
+  bool Multiplies() const { return kind == Kind::kMma || kind == Kind::kGroupMma; }
 };
 
 // Returns nullptr if there is none of that name: the intrinsic is of one thread.
 const WarpInstruction* FindWarpInstruction(std::string_view intrinsic);
 std::span<const WarpInstruction> WarpInstructions();
+
+// Returns whether the statement is a call of a product of a group of warps.
+bool IsGroupProduct(const Stmt& stmt);
 
 // Returns the extent of the tile along its dimension `dim`.
 int64_t TileExtent(Fragment fragment, int dim);

@@ -194,8 +194,13 @@ class FunctionCompiler {
                           code->count = copy.count;
                           code->guard = GuardOf(nullptr, copy);
                         },
-                        [&](const AsyncCommit&) { code->kind = CodeKind::kAsyncCommit; },
+                        // Products are done where they stand: their waits do nothing.
+                        [&](const AsyncCommit& commit) {
+                          if (commit.what == AsyncKind::kProducts) return;
+                          code->kind = CodeKind::kAsyncCommit;
+                        },
                         [&](const AsyncWait& wait) {
+                          if (wait.what == AsyncKind::kProducts) return;
                           code->kind = CodeKind::kAsyncWait;
                           code->pending = wait.pending;
                         },

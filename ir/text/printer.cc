@@ -183,8 +183,13 @@ class StmtPrinter {
          fmt::format(" count {}", copy.count));
   }
 
-  void PrintNode(const AsyncCommit&) { Line("async_commit"); }
-  void PrintNode(const AsyncWait& wait) { Line(fmt::format("async_wait({})", wait.pending)); }
+  void PrintNode(const AsyncCommit& commit) {
+    Line(commit.what == AsyncKind::kCopies ? "async_commit" : "product_commit");
+  }
+  void PrintNode(const AsyncWait& wait) {
+    Line(fmt::format("{}_wait({})", wait.what == AsyncKind::kCopies ? "async" : "product",
+                     wait.pending));
+  }
   void PrintNode(const PrefetchLine& prefetch) {
     Line("prefetch " + exprs_.AccessText(prefetch.cell.buffer, prefetch.cell.indices));
   }

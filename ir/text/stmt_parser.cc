@@ -104,14 +104,16 @@ StatusOr<Stmt> StmtParser::Statement() {
       {"reduce", &StmtParser::ReduceStatement},
       {"barrier", &StmtParser::BarrierStatement},
       {"async_copy", &StmtParser::AsyncCopyStatement},
-      {"async_wait", &StmtParser::AsyncWaitStatement},
+      {"async_wait", &StmtParser::WaitStatement<AsyncKind::kCopies>},
+      {"product_wait", &StmtParser::WaitStatement<AsyncKind::kProducts>},
       {"prefetch", &StmtParser::PrefetchStatement},
       {"intrinsic", &StmtParser::IntrinsicStatement},
   };
   for (const Row& row : kRows) {
     if (cursor_.Accept(row.word)) return (this->*row.parse)();
   }
-  if (cursor_.Accept("async_commit")) return MakeStmt<AsyncCommit>();
+  if (cursor_.Accept("async_commit")) return MakeStmt<AsyncCommit>(AsyncKind::kCopies);
+  if (cursor_.Accept("product_commit")) return MakeStmt<AsyncCommit>(AsyncKind::kProducts);
   if (!cursor_.At("{")) return StoreStatement();
   // Braces that stand as a statement are a Seq, even of one statement.
   TCC_ASSIGN_OR_RETURN(std::vector<Stmt> stmts, Braces());
@@ -305,11 +307,12 @@ StatusOr<Stmt> StmtParser::AsyncCopyStatement() {
   return MakeStmt<AsyncCopy>(destination, source, static_cast<int>(count));
 }
 
-StatusOr<Stmt> StmtParser::AsyncWaitStatement() {
+template <AsyncKind what>
+StatusOr<Stmt> StmtParser::WaitStatement() {
   TCC_RETURN_IF_ERROR(cursor_.Expect("("));
   TCC_ASSIGN_OR_RETURN(int64_t pending, cursor_.Integer("a count", -kMaxInt, kMaxInt));
   TCC_RETURN_IF_ERROR(cursor_.Expect(")"));
-  return MakeStmt<AsyncWait>(static_cast<int>(pending));
+  return MakeStmt<AsyncWait>(what, static_cast<int>(pending));
 }
 
 StatusOr<Stmt> StmtParser::PrefetchStatement() {

@@ -46,7 +46,8 @@ class StmtParser {
   StatusOr<Stmt> ReduceStatement();
   StatusOr<Stmt> BarrierStatement();
   StatusOr<Stmt> AsyncCopyStatement();
-  StatusOr<Stmt> AsyncWaitStatement();
+  template <AsyncKind what>
+  StatusOr<Stmt> WaitStatement();
   StatusOr<Stmt> PrefetchStatement();
   StatusOr<Stmt> IntrinsicStatement();
   StatusOr<Stmt> StoreStatement();

@@ -80,6 +80,12 @@ Function DistributeVthreads(const Function& fn);
 //
 // With pipelined_async, plain copies become AsyncCopy, each P is a group, and `wait(S-2)` stands
 // before the barrier.
+//
+// Products of a group of warps in C lag where S > 2: they go on in the next iteration. The copies
+// then run S-2 iterations ahead, into the version of t-2, which nobody reads behind the barrier:
+//
+//   .. for t in 0..E { wait(S-3); barrier; C(t); product_commit; if .. { P(t+S-2) };
+//                      product_wait(1) }; product_wait(0)
 Function PipelineLoops(const Function& fn);
 
 // Splits partitioned loops into first iterations, interior and last iterations, so that their
@@ -103,6 +109,10 @@ Function MergeConditions(const Function& fn);
 
 // Replaces unrolled loops by their iterations. A loop of unknown extent becomes serial.
 Function UnrollLoops(const Function& fn);
+
+// Commits each sequence of neighbouring products of a group of warps and waits for them, unless a
+// commit follows it: PipelineLoops has written those that go on for longer.
+Function CommitProducts(const Function& fn);
 
 // Replaces vectorized loops by vector statements. A condition that differs between lanes becomes a
 // mask, with an unmasked version for the case that all lanes pass.

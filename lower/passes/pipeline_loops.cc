@@ -4,6 +4,7 @@
 #include "ir/analysis/affine.h"
 #include "ir/expr/substitute.h"
 #include "ir/expr/visitor.h"
+#include "ir/expr/warp_instruction.h"
 #include "ir/simplify/simplify.h"
 #include "lower/passes/passes.h"
 
@@ -197,6 +198,8 @@ class LoopPipeliner {
     for (const Buffer& buffer : body_.staged) stages = AsConstant(Simplify(buffer.versions));
     if (!stages || *stages < 2) return {};
     stages_ = *stages;
+    lags_ = stages_ > 2 && Contains(loop_.body, IsGroupProduct);
+    const int64_t reach = lags_ ? stages_ - 2 : stages_ - 1;
     bool async = loop_.for_kind == ForKind::kPipelinedAsync;
     if (async) {
       AsyncCopies copies(body_.staged, loop_);
@@ -207,41 +210,48 @@ class LoopPipeliner {
     std::vector<Stmt> stmts;
     // An earlier run of the loop may still be reading its copies.
     if (place_.repeats) stmts.push_back(barrier);
-    for (int64_t s = 0; s + 1 < stages_; ++s) {
+    for (int64_t s = 0; s < reach; ++s) {
       stmts.push_back(Ahead(body_.loads, Expr(s)));
       stmts.push_back(Ahead(body_.stores, Expr(s)));
-      if (async) stmts.push_back(MakeStmt<AsyncCommit>());
+      if (async) stmts.push_back(MakeStmt<AsyncCommit>(AsyncKind::kCopies));
     }
 
     // One barrier per iteration: all threads have then written what it reads, and read what it
     // overwrites.
-    Expr ahead = Expr(loop_.var) + Expr(stages_ - 1);
+    Expr ahead = Expr(loop_.var) + Expr(reach);
     std::vector<Stmt> steady;
-    if (async) steady.push_back(MakeStmt<AsyncWait>(static_cast<int>(stages_ - 2)));
+    if (async) {
+      steady.push_back(MakeStmt<AsyncWait>(AsyncKind::kCopies, static_cast<int>(reach - 1)));
+    }
     steady.push_back(barrier);
     AddInOrder(ahead, steady);
     // Partitioned, because the last iterations have nothing to copy.
     stmts.push_back(
         MakeStmt<For>(loop_.var, loop_.extent, ForKind::kPartitioned, loop_.key, SeqOf(steady)));
-    if (async) stmts.push_back(MakeStmt<AsyncWait>(0));
+    if (lags_) stmts.push_back(MakeStmt<AsyncWait>(AsyncKind::kProducts, 0));
+    if (async) stmts.push_back(MakeStmt<AsyncWait>(AsyncKind::kCopies, 0));
     return Allocated(SeqOf(stmts));
   }
 
  private:
   // Adds the copies before the uses. If values go through registers, their loads come before the
-  // uses and their stores after them, so that the uses hide the latency.
+  // uses and their stores after them, so that the uses hide the latency. Products that lag come
+  // before the copies, too, and end in the next iteration.
   void AddInOrder(const Expr& ahead, std::vector<Stmt>& steady) {
     steady.push_back(Ahead(body_.loads, ahead));
     Stmt uses = Versioned(SeqOf(body_.uses), Expr(loop_.var));
-    bool through_registers = !body_.loads.empty();
-    if (through_registers) steady.push_back(uses);
+    bool uses_first = lags_ || !body_.loads.empty();
+    if (uses_first) steady.push_back(uses);
+    if (lags_) steady.push_back(MakeStmt<AsyncCommit>(AsyncKind::kProducts));
     steady.push_back(Ahead(body_.stores, ahead));
     AddCommit(steady);
-    if (!through_registers) steady.push_back(uses);
+    if (!uses_first) steady.push_back(uses);
+    if (lags_) steady.push_back(MakeStmt<AsyncWait>(AsyncKind::kProducts, 1));
   }
 
   void AddCommit(std::vector<Stmt>& steady) const {
-    if (loop_.for_kind == ForKind::kPipelinedAsync) steady.push_back(MakeStmt<AsyncCommit>());
+    if (loop_.for_kind == ForKind::kPipelinedAsync)
+      steady.push_back(MakeStmt<AsyncCommit>(AsyncKind::kCopies));
   }
 
   bool IsShared() const {
@@ -310,6 +320,7 @@ class LoopPipeliner {
   Body body_;
   Place place_;
   int64_t stages_ = 1;
+  bool lags_ = false;  // whether products of one iteration go on in the next one
   int copies_ = 0;
 };
 

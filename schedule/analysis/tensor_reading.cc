@@ -7,6 +7,7 @@
 #include "ir/expr/compare.h"
 #include "ir/expr/substitute.h"
 #include "ir/expr/visitor.h"
+#include "ir/expr/warp_instruction.h"
 #include "ir/simplify/simplify.h"
 #include "schedule/analysis/guard.h"
 
@@ -87,6 +88,11 @@ std::map<std::string, Access> AccessesOf(const Block& block) {
   return accesses;
 }
 
+bool IsOfGroup(const TensorIntrinsic& intrinsic) {
+  const WarpInstruction* known = FindWarpInstruction(intrinsic.name);
+  return known && known->kind == WarpInstruction::Kind::kGroupMma;
+}
+
 class Reader {
  public:
   Reader(const Function& fn, const Nest& nest, const TensorIntrinsic& intrinsic)
@@ -94,6 +100,7 @@ class Reader {
         nest_(nest),
         meaning_(MeaningNest(intrinsic)),
         takes_strides_(intrinsic.takes_strides),
+        any_order_(takes_strides_ || IsOfGroup(intrinsic)),
         declared_(AccessesOf(*meaning_.block)) {}
 
   // Prefers a reading with the meaning's extents.
@@ -143,7 +150,7 @@ class Reader {
       std::optional<std::vector<MovingDim>> got =
           MovingDims(operands.at(name), nest_, takes_strides_);
       if (!want || !got || want->size() != got->size()) return std::nullopt;
-      bool in_order = !takes_strides_ && !IsFragment(fn_, operands.at(name));
+      bool in_order = !any_order_ && !IsFragment(fn_, operands.at(name));
       for (size_t d = 0; d < want->size(); ++d) {
         auto found = std::ranges::find_if(
             *got, [&](const MovingDim& moving) { return moving.loop == axes[(*want)[d].loop]; });
@@ -166,6 +173,7 @@ class Reader {
   const Nest& nest_;
   const Nest meaning_;
   const bool takes_strides_;
+  const bool any_order_;  // of the dimensions of all operands
   std::map<std::string, Access> declared_;
 };
 

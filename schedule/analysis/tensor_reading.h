@@ -39,7 +39,7 @@ struct IntrinsicReading {
 // Returns a way to match `nest` with the intrinsic's meaning, preferably one with equal extents, or
 // nullopt if it is another computation. Operands may have further dimensions whose indices use none
 // of the loops. The dimensions of fragments (buffers of a warp) may come in any order, and all of
-// an intrinsic that takes strides.
+// an intrinsic that takes strides or is a group's product.
 std::optional<IntrinsicReading> ReadNest(const Function& fn, const LoopNest& nest,
                                          const TensorIntrinsic& intrinsic);
 

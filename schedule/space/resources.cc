@@ -8,6 +8,7 @@
 #include "ir/expr/compare.h"
 #include "ir/expr/layout.h"
 #include "ir/expr/visitor.h"
+#include "ir/expr/warp_instruction.h"
 #include "ir/simplify/interval.h"
 #include "ir/simplify/simplify.h"
 #include "schedule/analysis/loop_tree.h"
@@ -245,6 +246,11 @@ class NestMeter {
   // here, once loops are unrolled.
   void Scan(const Stmt& stmt, const Expr& copies, const Expr& vthreads, NestResources& result) {
     if (const auto* block = stmt.as<Block>()) return ScanLeaf(*block, copies, vthreads, result);
+    // Tensor cores read shared memory by themselves.
+    if (IsGroupProduct(stmt)) {
+      result.statements = Plus(result.statements, copies);
+      return;
+    }
     // Hints are beside blocks, not in them.
     if (stmt.as<PrefetchLine>()) result.statements = Plus(result.statements, copies);
     const auto* loop = stmt.as<For>();

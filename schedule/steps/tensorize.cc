@@ -144,8 +144,20 @@ class Matcher {
         return Refuse("buffer '{}' has another layout", buffer.var->name);
       }
     }
-    if (instruction.kind == WarpInstruction::Kind::kMma) return OkStatus();
-    const Buffer& from = *FindBuffer(fn_, reading.operands.at("From").buffer);
+    switch (instruction.kind) {
+      case WarpInstruction::Kind::kMma:
+        return OkStatus();
+      case WarpInstruction::Kind::kGroupMma:
+        TCC_RETURN_IF_ERROR(ExpectShared(reading, "A"));
+        return ExpectShared(reading, "B");
+      case WarpInstruction::Kind::kLoadMatrices:
+        return ExpectShared(reading, "From");
+    }
+    TCC_UNREACHABLE();
+  }
+
+  Status ExpectShared(const IntrinsicReading& reading, const std::string& operand) const {
+    const Buffer& from = *FindBuffer(fn_, reading.operands.at(operand).buffer);
     if (from.scope == Scope::kShared) return OkStatus();
     return Refuse("buffer '{}' is {}; expected shared", from.var->name, ToString(from.scope));
   }

@@ -62,6 +62,14 @@ std::optional<Cubin> MustCompile(const CudaSource& source, const std::string& ta
   return *cubin;
 }
 
+Sketch WarpProductSketch(const Function& fn, const std::string& target) {
+  for (Sketch& sketch : GenerateSketches(fn, GpuTarget(target))) {
+    if (sketch.name.starts_with("mma")) return std::move(sketch);
+  }
+  FAIL("no sketch of " << fn.name << " for " << target << " multiplies in each warp by itself");
+  return {};
+}
+
 std::vector<Function> LoweredSketches(const Function& fn, const std::string& target) {
   std::vector<Function> result;
   for (const Sketch& sketch : GenerateSketches(fn, GpuTarget(target))) {

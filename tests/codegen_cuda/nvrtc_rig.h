@@ -6,6 +6,7 @@
 
 #include "codegen_cuda/nvrtc/nvrtc.h"
 #include "codegen_cuda/text/cuda_source.h"
+#include "schedule/sketches/parts/sketch.h"
 #include "tests/codegen_cuda/emulated/emulated_program.h"
 
 namespace tcc::test {
@@ -29,6 +30,9 @@ std::optional<Cubin> MustCompile(const CudaSource& source, const std::string& ta
 
 // The lowered function of every sketch of `fn` for the target, at its start, renamed apart.
 std::vector<Function> LoweredSketches(const Function& fn, const std::string& target = "sm_86");
+
+// The first sketch of a product whose instructions each warp runs by itself.
+Sketch WarpProductSketch(const Function& fn, const std::string& target);
 
 // Every sketch of every task of a small network, named apart.
 std::vector<Function> KernelsOfNetwork(const std::string& name, const std::string& target);

@@ -213,7 +213,7 @@ TEST_CASE("swizzled tiles begin where their swizzle does, and no rows of theirs 
       if (target == "sm_75" && form.shape.type != "f16" && form.shape.type != "i8") continue;
       INFO(target << " " << form.what);
       Function fn = ProductFunction(form.shape);
-      Sketch sketch = FirstSketch(fn, GpuTarget(target));
+      Sketch sketch = WarpProductSketch(fn, target);
       Function scheduled = ScheduledStart(fn, sketch, sketch.start);
       Function lowered = RunPipeline(scheduled).value();
       StatusOr<LaunchBodies> bodies = FindLaunches(lowered, GpuTarget(target));

@@ -92,7 +92,7 @@ CubinKernel MostOf(SassKind kind, const std::vector<CubinKernel>& kernels) {
 void CheckSketch(const ProductShape& shape, const std::string& target, Random* random) {
   INFO(target << " " << shape.type << shape.tf32 << " A[" << shape.a << "] B[" << shape.b << "]");
   Function fn = ProductFunction(shape);
-  Sketch sketch = FirstSketch(fn, GpuTarget(target));
+  Sketch sketch = WarpProductSketch(fn, target);
   SymbolicProgram program = WithLimits(Instantiate(fn, sketch.trace).value(), GpuTarget(target));
   SearchSpace space = SearchSpace::Create(program).value();
   std::vector<Decisions> points = {sketch.start};
@@ -306,7 +306,7 @@ TEST_CASE("sketches of long products use tensor cores in parts", "[codegen_cuda]
   for (const std::string& target : GpuTargets()) {
     for (const ProductShape& shape : shapes) {
       if (target == "sm_75" && shape.type == "f32") continue;
-      std::string name = FirstSketch(ProductFunction(shape), GpuTarget(target)).name;
+      std::string name = WarpProductSketch(ProductFunction(shape), target).name;
       CHECK(name.starts_with("mma_split_k"));
       CheckSketch(shape, target, nullptr);
     }
@@ -323,7 +323,7 @@ TEST_CASE("an operand that is staged in a narrower type is converted once, in pa
       for (const std::string& target : GpuTargets()) {
         if (target == "sm_75") continue;
         INFO(target << " " << type << " " << rows);
-        Sketch sketch = FirstSketch(fn, GpuTarget(target));
+        Sketch sketch = WarpProductSketch(fn, target);
         Function scheduled = Replay(fn, sketch.trace, sketch.start).value();
         Function lowered = RunPipeline(Simplify(scheduled)).value();
         std::optional<Cubin> cubin = MustCompile(SourceOf({lowered}, target), target);
@@ -346,7 +346,7 @@ TEST_CASE("an operand is split in two once a fragment, however many products use
   ProductShape shape{.rows = 2048, .columns = 2048, .depth = 512, .type = "f32", .tf32 = "3xtf32"};
   Function fn = ProductFunction(shape);
   for (const char* target : {"sm_80", "sm_86", "sm_90a"}) {
-    Sketch sketch = FirstSketch(fn, GpuTarget(target));
+    Sketch sketch = WarpProductSketch(fn, target);
     Function scheduled = Replay(fn, sketch.trace, sketch.start).value();
     Function lowered = RunPipeline(Simplify(scheduled)).value();
     std::optional<Cubin> cubin = MustCompile(SourceOf({lowered}, target), target);
@@ -363,7 +363,7 @@ TEST_CASE("an operand is rounded to tf32 once a fragment, however many products 
           "[codegen_cuda][nvrtc]") {
   ProductShape shape{.rows = 2048, .columns = 2048, .depth = 512, .type = "f32", .tf32 = "tf32"};
   Function fn = ProductFunction(shape);
-  Sketch sketch = FirstSketch(fn, GpuTarget("sm_80"));
+  Sketch sketch = WarpProductSketch(fn, "sm_80");
   Function scheduled = Replay(fn, sketch.trace, sketch.start).value();
   Function lowered = RunPipeline(Simplify(scheduled)).value();
   std::optional<Cubin> cubin = MustCompile(SourceOf({lowered}, "sm_80"), "sm_80");
@@ -383,7 +383,7 @@ TEST_CASE("addresses of swizzled rows take few instructions of a product's loop"
     Function fn = ProductFunction({.rows = 1024, .columns = 1024, .depth = 1024, .b = b});
     for (const char* target : {"sm_80", "sm_86", "sm_90a"}) {
       INFO(target << " B[" << b << "]");
-      Sketch sketch = FirstSketch(fn, GpuTarget(target));
+      Sketch sketch = WarpProductSketch(fn, target);
       Function scheduled = Replay(fn, sketch.trace, sketch.start).value();
       Function lowered = RunPipeline(Simplify(scheduled)).value();
       std::optional<Cubin> cubin = MustCompile(SourceOf({lowered}, target), target);

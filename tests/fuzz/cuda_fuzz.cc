@@ -101,8 +101,11 @@ Status CheckProductPoint(const Machine& machine, Random& random, Histogram& hist
   for (;;) {
     const Target target = machine.AnyTarget(random);
     Function fn = RandomProduct(random);
-    Sketch sketch = FirstSketch(fn, target);
-    if (sketch.name.find("mma") == std::string::npos) continue;
+    std::vector<Sketch> sketches = GenerateSketches(fn, target);
+    std::erase_if(sketches,
+                  [](const Sketch& s) { return s.name.find("mma") == std::string::npos; });
+    if (sketches.empty()) continue;
+    const Sketch& sketch = sketches[random.Below(sketches.size())];
     ScheduledFunction scheduled{.name = "product, " + target.name, .fn = fn, .trace = sketch.trace};
     if (random.OneIn(4)) scheduled.start = sketch.start;
     PointCheckOptions options;
@@ -113,9 +116,10 @@ Status CheckProductPoint(const Machine& machine, Random& random, Histogram& hist
         CheckAtRandomPoint(scheduled, options, Within(target, kProductLimits), random, histogram));
     if (!decisions) continue;
     CountTarget(target, histogram);
-    bool in_parts = sketch.name.starts_with("mma_split_k");
+    bool by_group = sketch.name.find("group_mma") != std::string::npos;
+    bool in_parts = sketch.name.find("split_k") != std::string::npos;
     ++histogram["products of " + ToString(fn.params[0].dtype()) + " on tensor cores" +
-                (in_parts ? ", in parts" : "")];
+                (by_group ? ", by four warps" : "") + (in_parts ? ", in parts" : "")];
     return OkStatus();
   }
 }

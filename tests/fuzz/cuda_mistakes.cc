@@ -169,6 +169,62 @@ constexpr CudaMistake kMistakes[] = {
                       [](const Match&) { return std::string("= tcc_thread_x() ^ 1;"); });
      },
      CudaMistake::Needs::kFragments},
+    {"CUDA: a fence between copies and products of four warps is missing",
+     [](Text text, uint64_t which) {
+       return Rewrite(text, R"(tcc_proxy_fence\(\);)", which, Nothing);
+     },
+     CudaMistake::Needs::kGroups},
+    {"CUDA: a fence of four warps is missing",
+     [](Text text, uint64_t which) {
+       return Rewrite(text, R"(tcc_group_fence\(\);)", which, Nothing);
+     },
+     CudaMistake::Needs::kGroups},
+    {"CUDA: products of four warps are not committed",
+     [](Text text, uint64_t which) {
+       return Rewrite(text, R"(tcc_group_commit\(\);)", which, Nothing);
+     },
+     CudaMistake::Needs::kGroups},
+    {"CUDA: products of four warps are not waited for",
+     [](Text text, uint64_t which) {
+       return Rewrite(text, R"(tcc_group_wait<0>\([^;]*\);)", which, Nothing);
+     },
+     CudaMistake::Needs::kGroups},
+    {"CUDA: products of four warps lag a step more",
+     [](Text text, uint64_t which) {
+       return Rewrite(text, R"(tcc_group_wait<(\d+)>)", which, [](const Match& match) {
+         return "tcc_group_wait<" + std::to_string(Number(match, 1) + 1) + ">";
+       });
+     },
+     CudaMistake::Needs::kGroups},
+    {"CUDA: a descriptor has another swizzle",
+     [](Text text, uint64_t which) {
+       return Rewrite(text, R"(tcc_matrix<(\d),)", which, [](const Match& match) {
+         return "tcc_matrix<" + std::to_string(Number(match, 1) % 3 + 1) + ",";
+       });
+     },
+     CudaMistake::Needs::kGroups},
+    {"CUDA: a descriptor has its strides exchanged",
+     [](Text text, uint64_t which) {
+       return Rewrite(text, R"(tcc_matrix<(\d), (\d+), (\d+)>)", which, [](const Match& match) {
+         return "tcc_matrix<" + match[1].str() + ", " + match[3].str() + ", " + match[2].str() +
+                ">";
+       });
+     },
+     CudaMistake::Needs::kGroups},
+    {"CUDA: an operand of four warps is transposed",
+     [](Text text, uint64_t which) {
+       return Rewrite(text, R"((tcc_group_mma_b?f16<\d+, )(true|false))", which,
+                      [](const Match& match) {
+                        return match[1].str() + (match[2] == "true" ? "false" : "true");
+                      });
+     },
+     CudaMistake::Needs::kGroups},
+    {"CUDA: four warps multiply the rows of others",
+     [](Text text, uint64_t which) {
+       return Rewrite(text, R"((tcc_matrix<\d, \d+, \d+>\(\w+, ))", which,
+                      [](const Match& match) { return match[1].str() + "512 + "; });
+     },
+     CudaMistake::Needs::kGroups},
     {"CUDA: a fence of a ticket is missing",
      [](Text text, uint64_t which) { return Rewrite(text, R"(tcc_fence\(\);)", which, Nothing); },
      CudaMistake::Needs::kTickets},

@@ -17,8 +17,16 @@ struct CudaMistake {
   // none.
   std::optional<std::string> (*plant)(const std::string& kernels, uint64_t which);
   // What the mistake needs of a schedule: copies that go on while threads compute; fragments;
-  // blocks that take tickets. Or a target whose kernels wait for the launch before.
-  enum class Needs : uint8_t { kNothing, kCopies, kFragments, kTickets, kDependentLaunches };
+  // products of four warps; blocks that take tickets. Or a target whose kernels wait for the launch
+  // before.
+  enum class Needs : uint8_t {
+    kNothing,
+    kCopies,
+    kFragments,
+    kGroups,
+    kTickets,
+    kDependentLaunches
+  };
   Needs needs = Needs::kNothing;
 };
 

@@ -112,7 +112,7 @@ Function Changed(const Function& fn, Random& random) {
   } else if (choice == 2) {
     result.level = fn.level == Level::kTensor ? Level::kLowered : Level::kTensor;
   } else {
-    result.body = SeqOf({fn.body, MakeStmt<AsyncCommit>()});
+    result.body = SeqOf({fn.body, MakeStmt<AsyncCommit>(AsyncKind::kCopies)});
   }
   return result;
 }

@@ -203,7 +203,8 @@ Function ShortenRoll(const Function& fn, uint64_t which) {
 Function AwaitOneGroupLess(const Function& fn, uint64_t which) {
   return ChangeOne(fn, which, [](const Stmt& stmt) -> Stmt {
     const auto* wait = stmt.as<AsyncWait>();
-    return wait ? MakeStmt<AsyncWait>(wait->pending + 1) : Stmt();
+    bool copies = wait && wait->what == AsyncKind::kCopies;
+    return copies ? MakeStmt<AsyncWait>(wait->what, wait->pending + 1) : Stmt();
   });
 }
 

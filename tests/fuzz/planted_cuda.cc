@@ -39,6 +39,12 @@ Subject AnySubject(CudaMistake::Needs needs, const Target& target, Random& rando
     Function fn = RandomProduct(random);
     return {{"product", fn, FirstSketch(fn, target).trace}, RandomArguments(fn, random)};
   }
+  while (needs == CudaMistake::Needs::kGroups) {
+    Function fn = RandomProduct(random);
+    Sketch sketch = FirstSketch(fn, target);
+    if (sketch.name.find("group_mma") == std::string::npos) continue;
+    return {{"product of four warps", fn, sketch.trace}, RandomArguments(fn, random)};
+  }
   bool asynchronous = needs == CudaMistake::Needs::kCopies;
   bool tickets = needs == CudaMistake::Needs::kTickets;
   if (!asynchronous && !tickets && random.OneIn(2)) {
@@ -55,14 +61,21 @@ Subject AnySubject(CudaMistake::Needs needs, const Target& target, Random& rando
   }
 }
 
+// A tile of four warps is 8,192 instances a column of tiles.
+PointLimits LimitsOf(CudaMistake::Needs needs) {
+  bool groups = needs == CudaMistake::Needs::kGroups;
+  return groups ? PointLimits{.instances = 600'000, .statements = 600}
+                : PointLimits{.instances = 50'000, .statements = 200};
+}
+
 // Its text at a random point; nothing where it has no threads or no code.
-std::optional<std::pair<Function, CudaSource>> TextOf(const Subject& subject, const Target& target,
-                                                      Random& random) {
+std::optional<std::pair<Function, CudaSource>> TextOf(const Subject& subject,
+                                                      CudaMistake::Needs needs,
+                                                      const Target& target, Random& random) {
   StatusOr<SymbolicProgram> program = Instantiate(subject.scheduled.fn, subject.scheduled.trace);
   if (!program.ok() || !HasThreads(program->fn) || !ExpectWholeLaunches(program->fn).ok())
     return std::nullopt;
-  std::optional<Decisions> point =
-      DrawPoint(subject.scheduled, {.instances = 50'000, .statements = 200}, random);
+  std::optional<Decisions> point = DrawPoint(subject.scheduled, LimitsOf(needs), random);
   if (!point) return std::nullopt;
   StatusOr<Function> fn = Replay(subject.scheduled.fn, subject.scheduled.trace, *point);
   StatusOr<Function> lowered = fn.ok() ? RunPipeline(Simplify(*fn)) : fn.status();
@@ -77,10 +90,11 @@ std::optional<std::pair<Function, CudaSource>> TextOf(const Subject& subject, co
 }  // namespace
 
 Verdict PlantInText(const CudaMistake& mistake, Random& random) {
-  const bool dependent = mistake.needs == CudaMistake::Needs::kDependentLaunches;
-  Target target = FindTarget(dependent ? "sm_90a" : "sm_86").value();
+  const bool newest = mistake.needs == CudaMistake::Needs::kDependentLaunches ||
+                      mistake.needs == CudaMistake::Needs::kGroups;
+  Target target = FindTarget(newest ? "sm_90a" : "sm_86").value();
   Subject subject = AnySubject(mistake.needs, target, random);
-  auto made = TextOf(subject, target, random);
+  auto made = TextOf(subject, mistake.needs, target, random);
   if (!made) return Verdict::kNotPlanted;
   auto& [lowered, source] = *made;
   std::optional<std::string> planted = mistake.plant(KernelsOf(source), random.Next());

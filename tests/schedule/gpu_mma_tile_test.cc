@@ -177,7 +177,7 @@ TEST_CASE("a step of a product on tensor cores has 128 bytes and four stages whe
       {square(4096, "f16"), "sm_75", 64, 2},
       {square(4096, "f16"), "sm_80", 64, 4},
       {square(4096, "f16"), "sm_86", 64, 3},
-      {square(4096, "f16"), "sm_90a", 128, 3},
+      {square(4096, "f16"), "sm_90a", 128, 4},
       {square(4096, "f32"), "sm_86", 64, 2},
       {square(4096, "f32"), "sm_90a", 128, 3},
       // No more stages than steps, and steps that pad little.

@@ -47,6 +47,8 @@ constexpr int64_t kLaneColumns = 4;
 constexpr int64_t kHalfBytes = 2;
 constexpr int64_t kWordBytes = 4;
 constexpr int64_t kChunkBytes = 16;
+// The warps of a group.
+constexpr int64_t kGroupWarps = 4;
 
 int64_t Log2(int64_t power) {
   return std::countr_zero(static_cast<uint64_t>(power));
@@ -62,7 +64,8 @@ class MmaTiled {
         p_(product),
         start_(start),
         target_(target),
-        in_parts_(start.parts > 1) {
+        in_parts_(start.parts > 1),
+        by_group_(product.mma->by == MmaBy::kGroup) {
     SetKeys();
     ChooseSizes();
   }
@@ -77,9 +80,7 @@ class MmaTiled {
     Try(Pad{name_, block_.iters[p_.n].var->name, columns_});
     Try(Pad{name_, block_.iters[p_.k].var->name, in_parts_ ? parts_ * steps_ : steps_});
     ResultReader results = in_parts_ ? FactorParts() : reader;
-    for (const MmaOperand* operand : {&p_.a, &p_.b}) {
-      Try(CacheRead{operand->shared, {name_}, Scope::kWarp, operand->tile});
-    }
+    if (!by_group_) KeepFragments();
     LoopRef warps = SplitAxes();
     Try(DecomposeReduction{name_, r_});
     Try(ReverseComputeAt{results.block, warps});
@@ -87,7 +88,9 @@ class MmaTiled {
     for (const MmaOperand* operand : {&p_.a, &p_.b}) Stage(*operand);
     Try(Tensorize{LevelKey(m_, 3), std::string(p_.mma->intrinsic)});
     for (const LoopRef& loop : {k_tile_, LevelKey(m_, 2), LevelKey(n_, 2)}) Try(Unroll{loop});
-    for (const MmaOperand* operand : {&p_.a, &p_.b}) LoadFragments(*operand);
+    if (!by_group_) {
+      for (const MmaOperand* operand : {&p_.a, &p_.b}) LoadFragments(*operand);
+    }
     DistributeZeros();
     DistributeResults(results);
     PipelineStages();
@@ -111,13 +114,11 @@ class MmaTiled {
   }
 
   void ChooseSizes() {
-    const MmaLevels& start = start_.levels;
-    m_warps_ = state_.Size(LevelKey(m_, 1), 4, PowersOfTwo(1, 4), start.m_warps);
-    int64_t at_once = kLoaded / p_.mma->rows;
-    m_tiles_ = state_.Size(LevelKey(m_, 2), 8 * at_once, PowersOfTwo(at_once, 8 * at_once),
-                           start.m_tiles * at_once);
-    n_warps_ = state_.Size(LevelKey(n_, 1), 4, PowersOfTwo(1, 4), start.n_warps);
-    n_tiles_ = state_.Size(LevelKey(n_, 2), 8, PowersOfTwo(2, 8), start.n_tiles);
+    if (by_group_) {
+      ChooseGroups();
+    } else {
+      ChooseWarps();
+    }
     int64_t depth = p_.mma->depth;
     k_tiles_ = state_.Size(k_tile_, kMaxMmaSteps, PowersOfTwo(1, kMaxMmaSteps),
                            start_.step_bytes / (depth * p_.a.bytes));
@@ -125,6 +126,35 @@ class MmaTiled {
     rows_ = m_warps_ * m_tiles_ * Expr(p_.mma->rows);
     columns_ = n_warps_ * n_tiles_ * Expr(kColumns);
     steps_ = k_tiles_ * Expr(depth);
+  }
+
+  void ChooseWarps() {
+    const MmaLevels& start = start_.levels;
+    m_warps_ = state_.Size(LevelKey(m_, 1), 4, PowersOfTwo(1, 4), start.m_warps);
+    int64_t at_once = kLoaded / p_.mma->rows;
+    m_tiles_ = state_.Size(LevelKey(m_, 2), 8 * at_once, PowersOfTwo(at_once, 8 * at_once),
+                           start.m_tiles * at_once);
+    n_warps_ = state_.Size(LevelKey(n_, 1), 4, PowersOfTwo(1, 4), start.n_warps);
+    n_tiles_ = state_.Size(LevelKey(n_, 2), 8, PowersOfTwo(2, 8), start.n_tiles);
+  }
+
+  // The warps of a group have neighbouring rows, and all of its columns.
+  void ChooseGroups() {
+    const MmaLevels& start = start_.levels;
+    m_warps_ =
+        state_.Size(LevelKey(m_, 1), 4 * kGroupWarps, PowersOfTwo(kGroupWarps, 16), start.m_warps);
+    m_tiles_ = Expr(1);
+    // Groups of columns would begin inside of panels of columns.
+    int64_t most = p_.b.along_k() ? 2 : 1;
+    n_warps_ = state_.Size(LevelKey(n_, 1), most, PowersOfTwo(1, most), start.n_warps);
+    n_tiles_ = state_.Size(LevelKey(n_, 2), 32, {DomainKind::kChoice, {2, 4, 6, 8, 12, 16, 24, 32}},
+                           start.n_tiles);
+  }
+
+  void KeepFragments() {
+    for (const MmaOperand* operand : {&p_.a, &p_.b}) {
+      Try(CacheRead{operand->shared, {name_}, Scope::kWarp, operand->tile});
+    }
   }
 
   // Gives every part of the reduction, one of each `parts` steps, results of its own, which the
@@ -210,8 +240,9 @@ class MmaTiled {
     steps.push_back(LevelKey(k_, 0));
     std::vector<LoopRef> order = blocks;
     if (in_parts_) order.push_back(part_);
-    order.push_back(LevelKey(m_, 1));
-    order.push_back(LevelKey(n_, 1));
+    const std::array<LoopRef, 2> warps = by_group_ ? std::array{LevelKey(n_, 1), LevelKey(m_, 1)}
+                                                   : std::array{LevelKey(m_, 1), LevelKey(n_, 1)};
+    order.insert(order.end(), warps.begin(), warps.end());
     order.insert(order.end(), steps.begin(), steps.end());
     for (const LoopRef& loop :
          {k_tile_, LevelKey(m_, 2), LevelKey(n_, 2), LevelKey(m_, 3), LevelKey(n_, 3), k_depth_}) {
@@ -222,10 +253,10 @@ class MmaTiled {
     if (in_parts_) Try(Bind{part_, ForKind::kBlockIdxY});
     tiles_ = FuseAll(state_, blocks);
     Try(Bind{tiles_, ForKind::kBlockIdxX});
-    LoopRef warps = FuseAll(state_, {LevelKey(m_, 1), LevelKey(n_, 1)});
-    Try(Bind{warps, ForKind::kThreadIdxY});
+    LoopRef fused = FuseAll(state_, {warps[0], warps[1]});
+    Try(Bind{fused, ForKind::kThreadIdxY});
     r_ = FuseAll(state_, steps);
-    return warps;
+    return fused;
   }
 
   // Lays out the operand so that no rows of a matrix meet in a bank, and as tensor cores read
@@ -255,7 +286,7 @@ class MmaTiled {
 
   // Makes all threads together fetch the tile of one step of the reduction.
   void Stage(const MmaOperand& operand) {
-    Try(ComputeAt{operand.tile, k_tile_});
+    if (!by_group_) Try(ComputeAt{operand.tile, k_tile_});
     Try(ComputeAt{operand.filler, r_});
     if (failed_) return;
     const int64_t chunk = kChunkBytes / operand.bytes;
@@ -409,6 +440,7 @@ class MmaTiled {
   MmaStart start_;
   const Target& target_;
   bool in_parts_;  // of the reduction; part_ is the loop over them
+  bool by_group_;  // of four warps, which read their operands in shared memory
   LoopRef m_, n_, k_, k_tile_, k_depth_, r_, part_, tiles_;
   Expr m_warps_, m_tiles_, n_warps_, n_tiles_, k_tiles_, parts_;
   Expr rows_, columns_, steps_;  // of a thread block
@@ -420,7 +452,8 @@ std::optional<SketchState> Tiled(const SketchState& state, const Block& block,
                                  const Target& target) {
   for (bool maps : {true, false}) {
     SketchState fork = state;
-    fork.AddRuleName(start.parts > 1 ? "mma_split_k" : "mma");
+    const char* name = product.mma->by == MmaBy::kGroup ? "group_mma" : "mma";
+    fork.AddRuleName(fmt::format("{}{}", name, start.parts > 1 ? "_split_k" : ""));
     if (auto built = MmaTiled(fork, block, product, start, target).Build(maps)) return built;
   }
   return std::nullopt;
@@ -428,19 +461,17 @@ std::optional<SketchState> Tiled(const SketchState& state, const Block& block,
 
 }  // namespace
 
-std::optional<SketchState> TileForTensorCores(const SketchState& state, const Block& block,
-                                              const Target& target) {
-  std::optional<MmaProduct> product = MmaProductOf(state.fn(), block, target);
-  if (!product) return std::nullopt;
-  return Tiled(state, block, *product, MmaStartWhole(block, *product, target), target);
-}
-
-std::optional<SketchState> TilePartsForTensorCores(const SketchState& state, const Block& block,
-                                                   const Target& target) {
-  std::optional<MmaProduct> product = MmaProductOf(state.fn(), block, target);
-  if (!product) return std::nullopt;
-  std::optional<MmaStart> start = MmaStartInParts(block, *product, target);
-  return start ? Tiled(state, block, *product, *start, target) : std::nullopt;
+std::vector<SketchState> TileForTensorCores(const SketchState& state, const Block& block,
+                                            const Target& target) {
+  std::vector<SketchState> ways;
+  for (MmaBy by : {MmaBy::kGroup, MmaBy::kWarp}) {
+    std::optional<MmaProduct> product = MmaProductOf(state.fn(), block, by, target);
+    if (!product) continue;
+    for (const MmaStart& start : MmaStarts(block, *product, target)) {
+      if (auto way = Tiled(state, block, *product, start, target)) ways.push_back(*std::move(way));
+    }
+  }
+  return ways;
 }
 
 }  // namespace tcc

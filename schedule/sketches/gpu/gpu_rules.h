@@ -57,19 +57,20 @@ std::optional<SketchState> ScheduleFewRows(const SketchState& state, const Block
 //       k.1 { load fragments  m.2 n.2 { mma 16 x 8 } } }
 //     the consumer, or the write-back, of the results, by the lanes that hold them: threadIdx.x }
 //
-// Axes are padded to whole tiles. Returns nullopt if the target has no instruction for the
-// operands' types, or if an operand is read at less than a matrix of cells, or at too small a
-// matrix.
+// A second way is in parts (as TileForThreads may): the steps of the reduction are dealt to the
+// parts round-robin. On sm_90a there are two more, which come first: four warps together multiply
+// matrices in shared memory, without fragments of the operands.
+//
+//   blockIdx(rest, m.0, n.0) threadIdx.y(n.1, m.1) {
+//     r, k.0 pipelined { stage operands  k.1 { n.2 { group_mma 16 x 8 of each warp } } }  .. }
+//
+// Axes are padded to whole tiles. Returns the ways, best first (mma_start.h); none if the target
+// has no instruction for the operands' types, or if an operand is read at less than a matrix of
+// cells, or at too small a matrix.
 //
 // `block` WritesPlainly and has axes of both kinds, all of known extents.
-std::optional<SketchState> TileForTensorCores(const SketchState& state, const Block& block,
-                                              const Target& target);
-
-// Does the same in parts (as TileForThreads may): the steps of the reduction are dealt to the parts
-// round-robin. It also returns nullopt if tiles of the results alone keep every
-// multiprocessor busy, or if parts of the reduction would be short.
-std::optional<SketchState> TilePartsForTensorCores(const SketchState& state, const Block& block,
-                                                   const Target& target);
+std::vector<SketchState> TileForTensorCores(const SketchState& state, const Block& block,
+                                            const Target& target);
 
 // Tiles a contraction or window for threads, its spatial axes s on five levels and its reduce axes
 // r on three (SSSRRSRS): blocks, virtual threads, threads, then the work of one thread. Operands

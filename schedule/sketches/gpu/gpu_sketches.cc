@@ -72,10 +72,9 @@ std::vector<SketchState> TileRule(const SketchState& state, const Block& block,
   if (!HasReuse(block)) {
     if (auto threads = ReduceInThreads(state, block)) forks.push_back(*std::move(threads));
   }
-  if (auto parts = TilePartsForTensorCores(state, block, target)) {
-    forks.push_back(*std::move(parts));
+  for (SketchState& tiled : TileForTensorCores(state, block, target)) {
+    forks.push_back(std::move(tiled));
   }
-  if (auto mma = TileForTensorCores(state, block, target)) forks.push_back(*std::move(mma));
   for (SketchState& tiled : TileForThreads(state, block, target)) {
     forks.push_back(std::move(tiled));
   }

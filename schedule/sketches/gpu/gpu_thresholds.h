@@ -62,6 +62,8 @@ namespace tcc {
   /* The same on tensor cores? */                                                                  \
   X(kMinMmaExtent,         8,         "rows, and columns",                                         \
                                       "instruction: mma m16n8; fewer columns are padding")         \
+  X(kMinGroupRows,         48,        "rows of a product of four warps",                           \
+                                      "instruction: wgmma m64; fewer rows are padding")            \
   X(kMmaStepBytes,         128,       "bytes of a staged row",                                     \
                                       "peer: cuBLAS's 64 cells of f16, 32 of tf32 (gpu_perf 3)")   \
   X(kMaxMmaSteps,          8,         "instructions along k, in a search",                         \

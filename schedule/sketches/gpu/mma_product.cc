@@ -4,6 +4,7 @@
 
 #include "ir/expr/compare.h"
 #include "ir/expr/visitor.h"
+#include "ir/expr/warp_instruction.h"
 #include "schedule/analysis/tensor_intrinsics.h"
 #include "schedule/analysis/tensor_reading.h"
 #include "schedule/sketches/gpu/gpu_thresholds.h"
@@ -16,13 +17,16 @@ namespace {
 
 // The instructions; the first that fits is taken.
 constexpr MmaRow kMmas[] = {
-    {DTypeCode::kFloat16, 80, 16, 16, "mma_m16n8k16_f16_f32"},
-    {DTypeCode::kBFloat16, 80, 16, 16, "mma_m16n8k16_bf16_f32"},
-    {DTypeCode::kInt8, 80, 16, 32, "mma_m16n8k32_s8_s32"},
-    {DTypeCode::kInt8, 75, 8, 16, "mma_m8n8k16_s8_s32"},
-    {DTypeCode::kFloat16, 75, 16, 8, "mma_m16n8k8_f16_f32"},
-    {DTypeCode::kFloat32, 80, 16, 8, "mma_m16n8k8_tf32_f32"},
-    {DTypeCode::kFloat32, 80, 16, 8, "mma_m16n8k8_3xtf32_f32"},
+    {DTypeCode::kFloat16, MmaBy::kGroup, 16, 16, "group_mma_m16n8k16_f16_f32"},
+    {DTypeCode::kBFloat16, MmaBy::kGroup, 16, 16, "group_mma_m16n8k16_bf16_f32"},
+    {DTypeCode::kInt8, MmaBy::kGroup, 16, 32, "group_mma_m16n8k32_s8_s32"},
+    {DTypeCode::kFloat16, MmaBy::kWarp, 16, 16, "mma_m16n8k16_f16_f32"},
+    {DTypeCode::kBFloat16, MmaBy::kWarp, 16, 16, "mma_m16n8k16_bf16_f32"},
+    {DTypeCode::kInt8, MmaBy::kWarp, 16, 32, "mma_m16n8k32_s8_s32"},
+    {DTypeCode::kInt8, MmaBy::kWarp, 8, 16, "mma_m8n8k16_s8_s32"},
+    {DTypeCode::kFloat16, MmaBy::kWarp, 16, 8, "mma_m16n8k8_f16_f32"},
+    {DTypeCode::kFloat32, MmaBy::kWarp, 16, 8, "mma_m16n8k8_tf32_f32"},
+    {DTypeCode::kFloat32, MmaBy::kWarp, 16, 8, "mma_m16n8k8_3xtf32_f32"},
 };
 
 // The instruction, and the accesses that it multiplies.
@@ -32,11 +36,11 @@ struct Reading {
 };
 
 // Returns nullopt if the target has no instruction for the block's products.
-std::optional<Reading> ReadProducts(const Block& block, const Target& target) {
+std::optional<Reading> ReadProducts(const Block& block, MmaBy by, const Target& target) {
   const auto* reduce = block.body.as<Reduce>();
   if (!reduce || !IsConstant(block.predicate, 1)) return std::nullopt;
   for (const MmaRow& row : kMmas) {
-    if (row.sm > target.sm) continue;
+    if (row.by != by || !FindWarpInstruction(row.intrinsic)->IsIn(target.sm)) continue;
     LoopNest meaning = MeaningNest(*FindTensorIntrinsic(row.intrinsic).value());
     const auto& sum = *meaning.block->body.as<Reduce>();
     if (!Equal(sum.combiner, reduce->combiner)) continue;
@@ -102,9 +106,9 @@ std::optional<MmaOperand> MmaOperandOf(const Function& fn, const Block& block, c
   return operand;
 }
 
-std::optional<MmaProduct> MmaProductOf(const Function& fn, const Block& block,
+std::optional<MmaProduct> MmaProductOf(const Function& fn, const Block& block, MmaBy by,
                                        const Target& target) {
-  std::optional<Reading> reading = ReadProducts(block, target);
+  std::optional<Reading> reading = ReadProducts(block, by, target);
   if (!reading) return std::nullopt;
   Access a = reading->a, b = reading->b;
   std::optional<size_t> of_a = OwnAxis(block, a, b), of_b = OwnAxis(block, b, a);
@@ -122,8 +126,8 @@ std::optional<MmaProduct> MmaProductOf(const Function& fn, const Block& block,
   product.k = *k;
   std::optional<MmaOperand> left = MmaOperandOf(fn, block, a, product.m, *k);
   std::optional<MmaOperand> right = MmaOperandOf(fn, block, b, product.n, *k);
-  bool large = ExtentOf(block, product.m) >= kMinMmaExtent &&
-               ExtentOf(block, product.n) >= kMinMmaExtent &&
+  int64_t rows = by == MmaBy::kGroup ? kMinGroupRows : kMinMmaExtent;
+  bool large = ExtentOf(block, product.m) >= rows && ExtentOf(block, product.n) >= kMinMmaExtent &&
                ExtentOf(block, *k) >= product.mma->depth;
   if (!left || !right || !large) return std::nullopt;
   product.a = *std::move(left);
@@ -135,7 +139,8 @@ int64_t ResultsOnTensorCores(const Function& fn, const Target& target) {
   int64_t most = 0;
   for (const Ref<Block>& block : BlocksOf(fn.body)) {
     bool fits = IsReduction(*block) && WritesPlainly(*block) && HasKnownExtents(*block);
-    std::optional<MmaProduct> product = fits ? MmaProductOf(fn, *block, target) : std::nullopt;
+    std::optional<MmaProduct> product =
+        fits ? MmaProductOf(fn, *block, MmaBy::kWarp, target) : std::nullopt;
     if (product) {
       most = std::max(most, ExtentOf(*block, product->m) * ExtentOf(*block, product->n));
     }

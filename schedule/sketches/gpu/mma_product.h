@@ -8,10 +8,14 @@
 // The contractions that tensor cores compute, and how an instruction's operands map to them.
 namespace tcc {
 
-// An instruction that multiplies tiles of `rows` x depth by depth x 8.
+// Who runs an instruction: a warp, on fragments in registers, or a group of four, on matrices in
+// shared memory.
+enum class MmaBy : uint8_t { kWarp, kGroup };
+
+// An instruction that multiplies tiles of `rows` x depth by depth x 8, in each warp.
 struct MmaRow {
   DTypeCode operand;
-  int sm;        // the first architecture that has it
+  MmaBy by;
   int64_t rows;  // of a tile
   int64_t depth;
   std::string_view intrinsic;
@@ -39,10 +43,10 @@ struct MmaProduct {
   MmaOperand a, b;
 };
 
-// Returns the block as such a product. Returns nullopt if the target has no instruction for it, if
-// it lacks two operands with an own axis and k each, or if most of an instruction's work would be
-// padding. Extents are known.
-std::optional<MmaProduct> MmaProductOf(const Function& fn, const Block& block,
+// Returns the block as such a product. Returns nullopt if the target has no such instruction for
+// it, if it lacks two operands with an own axis and k each, or if most of an instruction's work
+// would be padding. Extents are known.
+std::optional<MmaProduct> MmaProductOf(const Function& fn, const Block& block, MmaBy by,
                                        const Target& target);
 
 // Returns `read` as an operand whose own axis and k are these variables of the block. Returns

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <span>
 
 #include "schedule/sketches/gpu/gpu_thresholds.h"
+#include "schedule/sketches/gpu/tile_time.h"
 #include "schedule/sketches/parts/block_pattern.h"
 #include "schedule/sketches/parts/default_tiles.h"
 #include "support/device_profile.h"
@@ -19,6 +21,12 @@ constexpr MmaLevels kLevels[] = {
     {2, 4, 4, 4}, {2, 2, 4, 4}, {2, 2, 2, 4}, {2, 2, 1, 4}, {2, 2, 1, 2}, {1, 2, 1, 2},
 };
 constexpr MmaLevels kSmall = kLevels[std::size(kLevels) - 2];
+
+// The same for groups of four warps; more rows than columns are as good, but lower.
+constexpr MmaLevels kGroupLevels[] = {
+    {8, 1, 1, 32}, {16, 1, 1, 16}, {8, 1, 1, 16}, {4, 1, 1, 32},
+    {4, 1, 1, 16}, {4, 1, 1, 8},   {4, 1, 1, 4},
+};
 
 // The candidates, best first: a longer step has fewer barriers, more stages hide more latency, and
 // the number of four is masked, not divided by. Without asynchronous copies the next step is in
@@ -85,7 +93,10 @@ MmaStart WithSteps(MmaStart start, const Extents& extents, const MmaProduct& pro
                    const Target& target) {
   const GpuProfile& gpu = GpuProfileOf(target.sm);
   int64_t blocks = extents.Blocks(start.levels) * start.parts;
-  int64_t together = std::clamp<int64_t>(CeilDivision(blocks, gpu.multiprocessors), 1, 2);
+  // Two blocks have no room for the results of the largest tiles either.
+  int64_t most =
+      2 * start.levels.rows() * start.levels.columns() >= kCudaLimits.register_file ? 1 : 2;
+  int64_t together = std::clamp<int64_t>(CeilDivision(blocks, gpu.multiprocessors), 1, most);
   int64_t shared = std::min(target.shared_bytes, gpu.shared_bytes / together - gpu.reserved_bytes);
   int64_t cells =
       StagedCells(product.a, start.levels.rows()) + StagedCells(product.b, start.levels.columns());
@@ -107,22 +118,73 @@ MmaStart WithSteps(MmaStart start, const Extents& extents, const MmaProduct& pro
   return start;
 }
 
-}  // namespace
-
-MmaStart MmaStartWhole(const Block& block, const MmaProduct& product, const Target& target) {
-  Extents extents = ExtentsOf(block, product);
-  MmaStart start = StartWithParts(extents, 1, target).value_or(MmaStart{kSmall});
-  return WithSteps(start, extents, product, target);
+// Returns the most parts of whole length.
+int64_t MostParts(const Extents& extents) {
+  int64_t steps = extents.k_bytes / kMmaStepBytes * extents.other_terms;
+  return std::min(steps / kMinMmaPartSteps, kMaxMmaParts);
 }
 
-std::optional<MmaStart> MmaStartInParts(const Block& block, const MmaProduct& product,
-                                        const Target& target) {
+std::vector<MmaStart> StartsOfWarps(const Extents& extents, const Target& target) {
+  std::vector<MmaStart> starts;
+  int64_t most = MostParts(extents);
+  std::optional<MmaStart> whole = StartWithParts(extents, 1, target);
+  if (most >= 2 && !whole) {
+    starts.push_back(StartWithParts(extents, most, target).value_or(MmaStart{kSmall, most}));
+  }
+  starts.push_back(whole.value_or(MmaStart{kSmall}));
+  return starts;
+}
+
+// Returns the seconds that a group's product is expected to take: multiprocessors compute blocks in
+// turns, at the rate of tensor cores or of the copies of their operands.
+double SecondsOfGroups(const MmaStart& start, const Extents& extents, const GpuProfile& gpu) {
+  int64_t rows = start.levels.rows(), columns = start.levels.columns();
+  int64_t blocks = extents.Blocks(start.levels) * start.parts;
+  auto turns = static_cast<double>(CeilDivision(blocks, gpu.multiprocessors));
+  auto steps = static_cast<double>(extents.StepsOf(kMmaStepBytes, start.parts));
+  // Operands of 16 bits; the rate of bytes is twice as high.
+  auto multiply_adds = static_cast<double>(rows * columns * kMmaStepBytes / 2);
+  double compute = multiply_adds / (gpu.group_speed * gpu.mma_per_cycle);
+  auto sharing = static_cast<double>(std::min(blocks, gpu.multiprocessors));
+  double port = std::min(gpu.l2_port, gpu.l2_rate / gpu.hertz / sharing);
+  double copy = static_cast<double>((rows + columns) * kMmaStepBytes) / port;
+  double step = std::max(compute, copy) + std::min(compute, copy) / 4 + gpu.barrier_cycles;
+  double seconds = turns * (steps * step + kTileStartCycles) / gpu.hertz;
+  return seconds +
+         SecondsOfParts(start.parts, extents.rows * extents.columns * extents.others, gpu);
+}
+
+std::vector<MmaStart> StartsOfGroups(const Extents& extents, const Target& target) {
+  const GpuProfile& gpu = GpuProfileOf(target.sm);
+  auto best = [&](int64_t least, int64_t most) {
+    std::optional<MmaStart> found;
+    for (const MmaLevels& levels : kGroupLevels) {
+      for (int64_t parts = least; parts <= most; ++parts) {
+        MmaStart start{levels, parts};
+        bool better =
+            !found || SecondsOfGroups(start, extents, gpu) < SecondsOfGroups(*found, extents, gpu);
+        if (better) found = start;
+      }
+    }
+    return found;
+  };
+  std::vector<MmaStart> starts = {*best(1, 1)};
+  std::optional<MmaStart> parts = best(2, MostParts(extents));
+  if (!parts) return starts;
+  bool faster = SecondsOfGroups(*parts, extents, gpu) < SecondsOfGroups(starts[0], extents, gpu);
+  starts.insert(faster ? starts.begin() : starts.end(), *parts);
+  return starts;
+}
+
+}  // namespace
+
+std::vector<MmaStart> MmaStarts(const Block& block, const MmaProduct& product,
+                                const Target& target) {
   Extents extents = ExtentsOf(block, product);
-  int64_t steps = extents.k_bytes / kMmaStepBytes * extents.other_terms;
-  int64_t most = std::min(steps / kMinMmaPartSteps, kMaxMmaParts);
-  if (most < 2 || StartWithParts(extents, 1, target)) return std::nullopt;
-  MmaStart start = StartWithParts(extents, most, target).value_or(MmaStart{kSmall, most});
-  return WithSteps(start, extents, product, target);
+  std::vector<MmaStart> starts = product.mma->by == MmaBy::kGroup ? StartsOfGroups(extents, target)
+                                                                  : StartsOfWarps(extents, target);
+  for (MmaStart& start : starts) start = WithSteps(start, extents, product, target);
+  return starts;
 }
 
 }  // namespace tcc

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <optional>
+#include <vector>
 
 #include "schedule/sketches/gpu/mma_product.h"
 
@@ -12,7 +12,7 @@ namespace tcc {
 inline constexpr int64_t kMmaWordsApart = 8;
 
 // The numbers of a thread block's warps along m and n, and of each one's tiles of 16 rows and of 8
-// columns.
+// columns. Four neighbours along m are a group.
 struct MmaLevels {
   int64_t m_warps, n_warps, m_tiles, n_tiles;
   int64_t rows() const { return m_warps * m_tiles * 16; }
@@ -26,12 +26,11 @@ struct MmaStart {
   int64_t stages = 2;      // the steps in shared memory at a time
 };
 
-// Returns the largest tile that occurs often enough and is not mostly padding, else a small one.
-MmaStart MmaStartWhole(const Block& block, const MmaProduct& product, const Target& target);
-
-// Returns a start that computes the reduction in parts. Returns nullopt if tiles of the results
-// alone keep every multiprocessor busy, or if parts would be short.
-std::optional<MmaStart> MmaStartInParts(const Block& block, const MmaProduct& product,
-                                        const Target& target);
+// Returns the starts, best first. Of a warp's product: one that computes the reduction in parts,
+// unless tiles of the results alone keep every multiprocessor busy or parts would be short; then
+// the largest tile that occurs often enough and is not mostly padding, else a small one. Of a
+// group's product: the tile that is expected to take least time, in parts and whole.
+std::vector<MmaStart> MmaStarts(const Block& block, const MmaProduct& product,
+                                const Target& target);
 
 }  // namespace tcc

@@ -76,6 +76,8 @@ class FunctionGenerator {
     return body;
   }
 
+  AsyncKind WorkKind() { return static_cast<AsyncKind>(random_.Below(2)); }
+
   Stmt Statement(int depth) {
     enum { kFirstNested = 7, kKinds = 13 };
     switch (random_.Below(depth > 0 ? kKinds : kFirstNested)) {
@@ -88,9 +90,9 @@ class FunctionGenerator {
       case 3:
         return CopyStmt();
       case 4:
-        return MakeStmt<AsyncCommit>();
+        return MakeStmt<AsyncCommit>(WorkKind());
       case 5:
-        return MakeStmt<AsyncWait>(static_cast<int>(random_.Below(4)));
+        return MakeStmt<AsyncWait>(WorkKind(), static_cast<int>(random_.Below(4)));
       case 6:
         return PrefetchStmt();
       case 7:

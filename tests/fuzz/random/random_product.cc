@@ -16,6 +16,8 @@ Function RandomProduct(Random& random) {
     shape.columns = 8 + static_cast<int64_t>(random.Below(12));
     shape.depth = 500 + 16 * static_cast<int64_t>(random.Below(20));
   }
+  // Rows for four warps.
+  if (random.OneIn(4)) shape.rows = 48 + static_cast<int64_t>(random.Below(40));
   uint64_t type = random.Below(6);
   if (type == 0) shape.type = "bf16";
   if (type == 1) {
