@@ -22,7 +22,7 @@ struct WarpSite {
   Expr instructions;              // all
   Expr special;                   // exponentials, reciprocals, roots
   Expr mma;                       // multiply-adds on tensor cores
-  bool by_group = false;          // those of four warps together, which are faster
+  bool by_group = false;          // by four warps together, which is faster
   Expr passes;                    // of shared memory and L1
   Expr sectors;                   // that come from L2 or go there
   bool waits_for_memory = false;  // reads memory that no copy has fetched ahead

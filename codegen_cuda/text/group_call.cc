@@ -13,11 +13,11 @@
 namespace tcc {
 namespace {
 
-constexpr int64_t kWarps = 4;      // of a group
-constexpr int64_t kTileRows = 16;  // of a warp
-constexpr int64_t kTileColumns = 8;
-constexpr int64_t kRows = 8;  // of a swizzle's pattern
-constexpr int64_t kChunkBytes = 16;
+constexpr int64_t kWarps = 4;        // of a group
+constexpr int64_t kTileRows = 16;    // of a warp
+constexpr int64_t kTileColumns = 8;  // of a call
+constexpr int64_t kRows = 8;         // of a swizzle's pattern
+constexpr int64_t kChunkBytes = 16;  // that a swizzle moves together
 constexpr int64_t kLineBytes = 128;  // whose number says how its chunks are swizzled
 constexpr int64_t kSpans[] = {128, 64, 32};
 constexpr int64_t kNoLead = kChunkBytes;  // of a descriptor that needs none
@@ -252,7 +252,7 @@ class GroupReader {
                      place_.warps / kWarps, address);
   }
 
-  // Reads B: the warps of a group have the same columns, those of all tiles.
+  // Reads B: the warps of a group share the columns of all tiles.
   StatusOr<GroupOperand> RightOf(const std::vector<ProductTile>& tiles) const {
     std::vector<Split> splits;
     bool by_group = false;

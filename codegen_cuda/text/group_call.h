@@ -39,9 +39,10 @@ struct GroupPlace {
   std::function<int64_t(const Var&)> alignment;  // of a shared buffer, in bytes
 };
 
-// Joins calls that follow each other to instructions. Error (Unsupported): the body of a call is no
-// product; the rows of four warps are no neighbours, or their columns differ; an operand lies as no
-// descriptor says, at its cells all of which are checked; no instruction has so many columns.
+// Joins calls that follow each other to instructions. Every cell of the operands is
+// checked. Error (Unsupported): the body of a call is another computation; the rows of four warps
+// are not next to each other, or their columns differ; an operand lies as no descriptor says; no
+// instruction has that number of columns.
 StatusOr<std::vector<GroupProduct>> ReadGroupProducts(std::span<const IntrinsicCall* const> calls,
                                                       const GroupPlace& place,
                                                       const Bounds& bounds);

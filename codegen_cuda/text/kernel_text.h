@@ -56,7 +56,7 @@ class KernelText {
   std::unordered_map<const ExprNode*, int64_t> tile_words;
   // The maximum of RowsPerBank over the ldmatrix calls; 0 if there is none.
   int64_t rows_per_bank = 0;
-  // Whether the kernel holds products of groups of warps, and those of its text.
+  // Whether the kernel holds products of groups of warps; which ones its text calls.
   bool has_groups = false;
   std::set<GroupMma> groups;
   int sm = 0;

@@ -13,7 +13,7 @@
 namespace tcc {
 namespace {
 
-constexpr int64_t kWordBytes = 4;
+constexpr int64_t kWordBytes = 4;  // of a register
 
 Bounds WithLoops(Bounds bounds, const CallTile& tile) {
   for (size_t i = 0; i < tile.loops.size(); ++i) {

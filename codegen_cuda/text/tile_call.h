@@ -60,7 +60,7 @@ struct ProductTile {
   const Load* b = nullptr;
 };
 
-// Error (Unsupported): as TileOf; the tile is no sum of products.
+// Error (Unsupported): as TileOf; the tile adds something else than products.
 StatusOr<ProductTile> ProductTileOf(const IntrinsicCall& call);
 
 // The words of a warp's buffer that hold a tile. A word is one 32-bit register in each lane.

@@ -309,9 +309,9 @@ struct AsyncCopy final : StmtNode {
   auto Fields() const { return std::tie(destination, source, count); }
 };
 
-// Work that goes on while the thread does other things: AsyncCopies, or the products of a group of warps
-// (warp_instruction.h), which may read their operands and add to their results as late as at the
-// wait that covers them. An interpreter computes a product where it stands.
+// Work that goes on while the thread does other things: AsyncCopies, or the products of a group of
+// warps (warp_instruction.h), which may read their operands and add to their results as late as at
+// the wait that covers them. An interpreter computes a product where it stands.
 enum class AsyncKind : uint8_t { kCopies, kProducts };
 
 // The end of a group of all of that kind that this thread has begun since the last commit.

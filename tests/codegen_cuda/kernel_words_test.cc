@@ -57,7 +57,7 @@ std::string KernelsFor(const std::string& target) {
     if (target == "sm_75" && (shape.type == "bf16" || !shape.tf32.empty())) continue;
     text += KernelsOf(SourceOf(LoweredSketches(ProductFunction(shape), target), target));
   }
-  // What stands in front of the kernels: products of groups, of just the sizes that they use.
+  // The products of groups in front of the kernels, of just the sizes that they use.
   static const std::regex definition(
       R"(#if defined\(__CUDA_ARCH_FEAT_SM90_ALL\)[^#]*#[^#]*#endif\n)");
   return std::regex_replace(text, definition, "");

@@ -206,9 +206,9 @@ TEST_CASE("an asynchronous copy has arrived when it is awaited", "[codegen_llvm]
   Var i = LoopVar("i");
   Var j = LoopVar("j");
   Stmt copy = MakeStmt<AsyncCopy>(Access{s.var, {Expr(0)}}, Access{x.var, {Expr(i) * Expr(4)}}, 4);
-  Stmt body =
-      SeqOf({copy, MakeStmt<AsyncCommit>(AsyncKind::kCopies), MakeStmt<AsyncWait>(AsyncKind::kCopies, 0),
-             Loop(j, 4, StoreTo(y, Expr(i) * Expr(4) + Expr(j), LoadOf(s, Expr(3) - Expr(j))))});
+  Stmt body = SeqOf(
+      {copy, MakeStmt<AsyncCommit>(AsyncKind::kCopies), MakeStmt<AsyncWait>(AsyncKind::kCopies, 0),
+       Loop(j, 4, StoreTo(y, Expr(i) * Expr(4) + Expr(j), LoadOf(s, Expr(3) - Expr(j))))});
   Function fn = LoweredFunction("staged", {x, y}, MakeStmt<Allocate>(s, Loop(i, 8, body)));
   std::vector<float> input = RandomFloats(32, 5);
   std::vector<float> output = RunFenced(fn, input, std::vector<float>(32, -1), {}, Fence::kAtEnd);
