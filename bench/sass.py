@@ -6,7 +6,7 @@ import re
 KERNEL = re.compile(r"\.text\.(\S+):")
 LABEL = re.compile(r"(\S+):")
 INSTRUCTION = re.compile(r"/\*[0-9a-f]{4,}\*/\s+(?:(@!?U?P[0-9T])\s+)?([^\s;]+)\s*([^;]*);")
-TARGET = re.compile(r"`\((\S+)\)")
+TARGET = re.compile(r"`\((\S+)\)|BRANCH_TARGETS ([^\s\"]+)")  # the first of a jump table
 DOES_NOTHING = "@!PT"  # ptxas pads with loads that no lane executes
 
 # What counts as which class, by the opcode's first part.
@@ -38,9 +38,8 @@ class Code:
 
     def target(self, i):
         """The index that the branch or call at `i` goes to; None without a label."""
-        operands = self.instructions[i].operands
-        found = TARGET.search(operands[-1]) if operands else None
-        return self.labels.get(found[1]) if found else None
+        found = TARGET.search(" ".join(self.instructions[i].operands))
+        return self.labels.get(found[1] or found[2]) if found else None
 
 
 def read_kernels(text):

@@ -2,8 +2,9 @@
 
 The walk follows one lane. It computes what decides branches from the indices of the thread and its
 block. Where a condition depends on memory or on an argument of the kernel, a branch forward is not
-taken, unless it goes round a call (the slow path of a division); a loop has one round, and is told.
-What only the last of several blocks executes, by a ticket, counts one part for each of them.
+taken, unless it skips the call of a function (the slow path of a division); a loop has one round,
+and is told; a jump table leads to its first label. What only the last of several blocks executes,
+by a ticket, counts one part for each of them.
 """
 
 import dataclasses
@@ -49,7 +50,7 @@ class Branch:
     target: int  # None where it is not known
     conditions: list  # readers of registers, all of which must hold
     blocks: int  # of which one goes on behind it
-    goes_round_call: bool
+    skips_function: bool
     leaves_loop: bool  # another branch behind it goes back
 
 
@@ -59,10 +60,11 @@ def branch_of(code, i):
     words += [word for word in one.operands if PREDICATE.fullmatch(word.lstrip("!"))]
     if one.opcode.startswith("BRA.DIV"):  # where lanes of a warp are apart
         words = ["!PT"]
-    jumped = range(i + 1, target if one.base == "BRA" else i)
+    jumped = range(i + 1, target or 0)
+    between = [(code.instructions[k], code.target(k)) for k in jumped]
     return Branch(one.base, target, [*map(reader, words)], blocks_with_a_ticket(code, i),
-                  any(code.instructions[k].base == "CALL" for k in jumped),
-                  any(code.instructions[k].base == "BRA" and code.target(k) <= i for k in jumped))
+                  any(inner.base == "CALL" and "$" in inner.operands[0] for inner, _ in between),
+                  any(inner.base == "BRA" and goes_to <= i for inner, goes_to in between))
 
 
 class Walker:
@@ -139,12 +141,12 @@ class Steps:
         if branch.base == "EXIT":
             self.weight /= branch.blocks
             return i + 1
-        if branch.base != "BRA":
+        if branch.base not in ("BRA", "CALL"):  # ptxas leaves a loop by a call as well
             raise RuntimeError(f"a {branch.base} on a condition that is not known")
         if branch.target <= i:
             self.unknown.add(i)
             return i + 1
-        if branch.goes_round_call:
+        if branch.skips_function:
             return branch.target
         if branch.leaves_loop:  # after one round
             self.unknown.add(i)

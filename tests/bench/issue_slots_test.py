@@ -113,6 +113,19 @@ class Walks(unittest.TestCase):
                                    "FADD R1, R1, R1", ".L_x_2:", "EXIT"))
         self.assertEqual(counts, [1] * 8 + [1 / 32, 1])
 
+    def test_a_loop_may_be_left_by_a_call_that_does_not_return(self):
+        code = ["MOV R5, RZ", ".L_x_1:", "VIADD R5, R5, 0x1", "ISETP.GE.AND P2, PT, R5, 0x3, PT",
+                "@P2 CALL.REL.NOINC `(.L_x_2)", "BRA `(.L_x_1)", ".L_x_2:", "EXIT"]
+        self.assertEqual(counts_of(code_of(*code)), [1, 3, 3, 3, 2, 1])
+        code[0] = "LDG.E R5, desc[UR4][R2.64]"
+        self.assertEqual(Walker(code_of(*code)).counts({}), ([1, 2, 2, 2, 1, 1], {3}))
+
+    def test_a_jump_table_leads_to_its_first_label(self):
+        counts = counts_of(code_of(
+            'BRX R4 -0x120 (*"BRANCH_TARGETS .L_x_2,.L_x_1,.L_x_3"*)', ".L_x_1:", "EXIT", ".L_x_2:",
+            "FADD R1, R1, R1", ".L_x_3:", "EXIT"))
+        self.assertEqual(counts, [1, 0, 1, 1])
+
     def test_code_without_end_is_refused(self):
         with unittest.mock.patch("sass_walk.MAX_STEPS", 100), \
                 self.assertRaisesRegex(RuntimeError, "no end"):
