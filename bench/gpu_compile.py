@@ -32,7 +32,7 @@ from tcc_program import compile_model, parser_of, run, shape_options
 
 TARGETS = "sm_75,sm_80,sm_86,sm_89,sm_90a"
 MOST_RISE = 1.05
-KEPT = ["name", "calls", "flops", "registers", "spill_bytes", "local_bytes"]  # of tcc inspect
+KEPT = ["name", "flops", "registers", "spill_bytes", "local_bytes"]  # of tcc inspect
 
 
 def stored_shape(path):
@@ -64,6 +64,12 @@ def share(kernels, wanted):
     return sum(work[k["name"]] for k in kernels if wanted(k)) / total if total else 1.0
 
 
+def runs_of(kernel, launches):
+    """How often a run of the model makes a kernel's launches, with the trips of loops around them.
+    A loop whose trips values decide, or of a tcc that does not tell them, has one."""
+    return kernel["launches"] // launches if kernel.get("launches") else kernel["calls"]
+
+
 def slots_of(arguments, model, target, options, environment, kernels):
     """What --slots adds to a row: sums, and a row for each kernel, with blocks and threads of its
     launches."""
@@ -73,12 +79,14 @@ def slots_of(arguments, model, target, options, environment, kernels):
     tasks = slots_of_tasks(lowered, machine_code)
     rows = []
     for kernel in kernels:
-        task, calls = tasks[kernel["name"]], kernel["calls"]
+        task = tasks[kernel["name"]]
+        runs = runs_of(kernel, len(task.launches))
         rows.append({key: kernel[key] for key in KEPT} | {
+            "runs": runs,
             "launches": [[launch.blocks(), launch.threads()] for launch in task.launches],
-            "slots": {name: slots * calls for name, slots in task.of_class.items()},
+            "slots": {name: slots * runs for name, slots in task.of_class.items()},
             "unknown_loops": task.has_unknown_loops})
-    return {"launches": sum(len(row["launches"]) * row["calls"] for row in rows),
+    return {"launches": sum(len(row["launches"]) * row["runs"] for row in rows),
             "slots": {name: sum(row["slots"][name] for row in rows) for name in CLASS_NAMES},
             "slots_of_kernels": rows}
 

@@ -29,16 +29,16 @@ class Slots(unittest.TestCase):
         if asm.returncode == 5:
             raise unittest.SkipTest(f"no machine code as text: {asm.stderr}")
 
-    def run_program(self, *options, expect=0):
+    def run_program(self, *options, model=None, expect=0):
         said = subprocess.run([sys.executable, PROGRAM, "--tcc", TCC, "--targets", "sm_80",
-                               "--cache", self.folder / "cache", *options, self.model],
+                               "--cache", self.folder / "cache", *options, model or self.model],
                               capture_output=True, text=True, check=False)
         self.assertEqual(said.returncode, expect, said.stdout + said.stderr)
         return said.stdout
 
     def test_the_multiply_adds_of_a_network_are_issued_and_few_more(self):
         row, = json.loads(self.run_program("--slots", "--json"))
-        useful = sum(kernel["flops"] * kernel["calls"] for kernel in row["slots_of_kernels"]) / 2
+        useful = sum(kernel["flops"] * kernel["runs"] for kernel in row["slots_of_kernels"]) / 2
         issued = 32 * row["slots"]["FFMA"]
         # Biases, additions and the pool are work without multiply-adds.
         self.assertTrue(0.75 * useful < issued < 2 * useful, (useful, issued))
@@ -61,6 +61,18 @@ class Slots(unittest.TestCase):
         before.write_text(json.dumps(rows))
         text = self.run_program("--slots", "--before", before, expect=1)
         self.assertRegex(text, rf"FAILED: {kernel['name']} takes 2\.\d\d of the slots before\n")
+
+    def test_the_body_of_a_loop_counts_as_often_as_it_runs(self):
+        model = self.folder / "lstm_lm.onnx"
+        subprocess.run([TCC, "zoo", "export", "lstm_lm", "--small", "-o", model], check=True)
+        row, = json.loads(self.run_program("--slots", "--json", model=model))
+        artefact = self.folder / "lstm_lm.tcc"
+        subprocess.run([TCC, "compile", model, "--target", "sm_80", "-o", artefact, "-q"],
+                       check=True)
+        inspected = json.loads(subprocess.run([TCC, "inspect", artefact, "--json"], check=True,
+                                              capture_output=True, text=True).stdout)
+        self.assertEqual(row["launches"], inspected["launches"])
+        self.assertGreater(row["launches"], inspected["calls"])
 
     def test_before_is_nothing_without_slots(self):
         before = self.folder / "none.json"
