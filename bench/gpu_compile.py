@@ -126,14 +126,11 @@ def row_before(arguments, row):
 
 
 def risen(row, before):
-    """A text for each kernel that takes more slots than the kernel of that name did before."""
-    slots = {kernel["name"]: sum(kernel["slots"].values()) for kernel in before["slots_of_kernels"]}
-    found = []
-    for kernel in row["slots_of_kernels"]:
-        now, then = sum(kernel["slots"].values()), slots.get(kernel["name"])
-        if then and now > MOST_RISE * then:
-            found.append(f"{kernel['name']} takes {now / then:.2f} of the slots before")
-    return found
+    """A text for each kernel, a run of which takes more slots than with that name before."""
+    then, now = ({kernel["name"]: sum(kernel["slots"].values()) / kernel["runs"]
+                  for kernel in some["slots_of_kernels"]} for some in [before, row])
+    return [f"{name} takes {slots / then[name]:.2f} of the slots before"
+            for name, slots in now.items() if then.get(name) and slots > MOST_RISE * then[name]]
 
 
 def faults(arguments, row):
