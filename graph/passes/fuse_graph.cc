@@ -177,14 +177,25 @@ class Fuser {
                         [&](ValueId id) { return IsUsed(id); });
   }
 
-  // Returns whether the node is elementwise with a result laid out like the leader's.
+  // Returns the extents of the node's result in the order that it is stored in.
+  std::vector<Expr> StoredShape(const Node& node) const {
+    const std::vector<Expr>& shape = graph_.value(node.outputs[0]).shape;
+    return Permuted(shape, OutputOrder(graph_, node, shape.size()));
+  }
+
+  // Returns whether the node is a Transpose whose result is stored as the operand is, dimension by
+  // dimension: only what they are called differs.
+  bool OnlyRenames(const Node& node) const {
+    if (node.op != OpKind::kTranspose || !IsView(graph_, node)) return false;
+    const std::vector<Expr>& operand = graph_.value(node.inputs[0]).shape;
+    return SameShape(Permuted(operand, InputOrder(graph_, node, 0)), StoredShape(node));
+  }
+
+  // Returns whether the node is elementwise with a result laid out like the leader's, or a view
+  // that keeps the layout.
   bool MayFollow(const Node& leader, const Node& node) const {
-    if (!IsElementwise(node) || !MayLead(node)) return false;
-    const std::vector<Expr>& shape = graph_.value(leader.outputs[0]).shape;
-    const std::vector<Expr>& own = graph_.value(node.outputs[0]).shape;
-    bool same_shape = SameShape(shape, own);
-    return same_shape &&
-           OutputOrder(graph_, leader, shape.size()) == OutputOrder(graph_, node, own.size());
+    bool fits = (IsElementwise(node) && MayLead(node)) || OnlyRenames(node);
+    return fits && SameShape(StoredShape(leader), StoredShape(node));
   }
 
   // Returns the nodes on the paths from `from` to `to`, `to` included, or nullopt if one may not
@@ -225,16 +236,16 @@ class Fuser {
   }
 
   void Grow(int leader) {
-    std::set<int> members = {leader};
+    std::set<int> members = {leader}, grown = members;
     int last = leader;
     while (MayLead(graph_.nodes[leader]) && post_dominator_[last] != kSink) {
       int next = post_dominator_[last];
       std::optional<std::set<int>> between = Between(leader, last, next);
       if (!between) break;
-      std::set<int> grown = members;
       grown.insert(between->begin(), between->end());
       if (grown.size() > kMaxNodes || CountInputs(grown) > kMaxInputs) break;
-      members = std::move(grown);
+      // A view behind all others costs nothing where it is.
+      if (!IsView(graph_, graph_.nodes[next])) members = grown;
       last = next;
     }
     AbsorbMovements(leader, members);

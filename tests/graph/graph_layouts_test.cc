@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include "graph/passes/fuse_graph.h"
 #include "tests/graph/graph_check.h"
 #include "tests/graph/one_node.h"
 
@@ -126,6 +127,36 @@ TEST_CASE("a block in channels-last terms between convolutions moves nothing", "
   builder.Output(PointConv(builder, "other", sum, 6, 2));
   Graph optimized = CheckSameAfterPasses(builder.Build());
   CHECK(CountOf(optimized, OpKind::kRepack) == 2);  // of the graph's input and output
+}
+
+TEST_CASE("a product takes what follows a transpose that layouts make a view",
+          "[graph][layout][fusion]") {
+  for (bool read_twice : {false, true}) {
+    TestGraph builder;
+    // As many rows as columns and channels: only names tell the dimensions apart.
+    ValueId x = builder.Input("x", kFloat32, {2, 4, 4, 4});
+    ValueId a = PointConv(builder, "a", x, 4, 4);
+    ValueId last = builder.Add("last", OpKind::kTranspose, {a}, {{"perm", Ints{0, 2, 3, 1}}});
+    ValueId product = builder.Add("product", OpKind::kMatMul,
+                                  {last, builder.Constant("weights", RandomF32({4, 4}, 5))});
+    ValueId first =
+        builder.Add("first", OpKind::kTranspose, {product}, {{"perm", Ints{0, 3, 1, 2}}});
+    ValueId gain = builder.Constant("gain", RandomF32({4, 1, 1}, 4));
+    ValueId gained = builder.Add("gained", OpKind::kMul, {gain, first});
+    ValueId sum = builder.Add("sum", OpKind::kAdd, {gained, a});
+    builder.Output(PointConv(builder, "other", sum, 4, 2));
+    if (read_twice) builder.Output(builder.Add("tanh", OpKind::kTanh, {first}));
+    Graph optimized = CheckSameAfterPasses(builder.Build());
+    size_t kernels = 0;
+    bool joined = false;
+    for (const Subgraph& subgraph : FuseGraph(optimized)) {
+      if (subgraph.kind != SubgraphKind::kKernel) continue;
+      ++kernels;
+      joined = joined || subgraph.nodes.size() == 4;  // product, first, gained, sum
+    }
+    CHECK(joined == !read_twice);
+    CHECK(kernels == (read_twice ? 8 : 5));
+  }
 }
 
 TEST_CASE("patches become rows of a sequence without a copy", "[graph][layout]") {
