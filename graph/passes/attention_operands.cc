@@ -65,15 +65,20 @@ std::optional<Expr> Joined(const Rewrite& rewrite, std::span<const Expr> mask,
 
 }  // namespace
 
-bool LeadsToAttention(const Graph& graph, const ValueUses& uses, ValueId id) {
+bool IsReadByRow(const Graph& graph, const ValueUses& uses, ValueId id) {
   if (!uses.HasOneReader(id)) return false;
   const Node& reader = graph.nodes[uses.readers[id][0]];
   if (reader.op == OpKind::kAttention) return true;
-  if (reader.op != OpKind::kTranspose && reader.op != OpKind::kReshape) return false;
   const std::vector<Expr>& before = graph.value(id).shape;
   const std::vector<Expr>& after = graph.value(reader.outputs[0]).shape;
   bool keeps_rows = !before.empty() && !after.empty() && SameExtent(before.back(), after.back());
-  return keeps_rows && LeadsToAttention(graph, uses, reader.outputs[0]);
+  if (!keeps_rows) return false;
+  if (reader.op == OpKind::kRotaryEmbedding) return before.size() == 4;
+  if (reader.op == OpKind::kTranspose) {
+    const std::vector<int64_t> perm = reader.Ints("perm");
+    return !perm.empty() && perm.back() + 1 == static_cast<int64_t>(perm.size());
+  }
+  return reader.op == OpKind::kReshape && IsReadByRow(graph, uses, reader.outputs[0]);
 }
 
 Scaled WithoutFactors(const Rewrite& rewrite, ValueId value) {

@@ -22,9 +22,9 @@ struct Scaled {
   double factor = 1;
 };
 
-// Returns whether only movements that keep rows whole stand between the value and an attention,
-// each of them the one reader: the attention's kernel then reads the value in place.
-bool LeadsToAttention(const Graph& graph, const ValueUses& uses, ValueId id);
+// Returns whether one node alone reads the value, and its kernel reads rows where they are: an
+// attention, a rotary embedding or a Transpose that keeps rows whole, perhaps behind such views.
+bool IsReadByRow(const Graph& graph, const ValueUses& uses, ValueId id);
 
 // Separates the constant factors and divisors of a value from the rest.
 Scaled WithoutFactors(const Rewrite& rewrite, ValueId value);

@@ -35,6 +35,11 @@ bool IsPlainMovement(const Node& node) {
          FormOf(node) == OpForm::kView;
 }
 
+// Returns whether the kernel of the node reads each element of its first operand once or twice.
+bool TakesMovements(const Node& node) {
+  return IsPlainMovement(node) || node.op == OpKind::kRotaryEmbedding;
+}
+
 // Returns the last index of each load in the sums of a contraction, along which its inner loops
 // run.
 std::vector<Expr> LastIndices(const TensorProgram& program) {
@@ -119,7 +124,7 @@ class Fuser {
       OpForm form = FormOf(graph_.nodes[n]);
       if (form == OpForm::kReduction || form == OpForm::kContraction) Grow(n);
     }
-    // The last of several movements in a row takes the others.
+    // The last of several movements in a row takes the others, and so does a rotary embedding.
     for (int n = count - 1; n >= 0; --n) {
       if (group_[n] == kNone && FollowsMovement(n)) Grow(n);
     }
@@ -350,7 +355,7 @@ class Fuser {
   // index of each operand as it is, and runs at the same speed, and repacks of few channels.
   void AbsorbMovements(int leader, std::set<int>& members) const {
     OpForm form = FormOf(graph_.nodes[leader]);
-    bool maps = form == OpForm::kElementwise || IsPlainMovement(graph_.nodes[leader]);
+    bool maps = form == OpForm::kElementwise || TakesMovements(graph_.nodes[leader]);
     if ((!maps && form != OpForm::kContraction) || !MayLead(graph_.nodes[leader])) return;
     std::set<int> readers = maps ? members : std::set<int>{leader};
     for (int reader : readers) {
@@ -363,7 +368,7 @@ class Fuser {
 
   bool FollowsMovement(int movement) const {
     const Node& node = graph_.nodes[movement];
-    if (!IsPlainMovement(node) || IsView(graph_, node)) return false;
+    if (!TakesMovements(node) || IsView(graph_, node)) return false;
     for (int n = MovementBefore(node.inputs[0], movement); n >= 0;
          n = MovementBefore(graph_.nodes[n].inputs[0], n)) {
       if (!IsView(graph_, graph_.nodes[n])) return true;

@@ -89,7 +89,7 @@ class ProductJoiner {
     if (!uses_.HasOneReader(result)) return std::nullopt;
     result = TakeSum(uses_.readers[result][0], p).value_or(result);
     if (!uses_.HasOneReader(result) || !TakeHeads(uses_.readers[result][0], p)) return std::nullopt;
-    bool attended = LeadsToAttention(graph_, uses_, graph_.nodes[p.heads].outputs[0]);
+    bool attended = IsReadByRow(graph_, uses_, graph_.nodes[p.heads].outputs[0]);
     return attended ? std::optional(p) : std::nullopt;
   }
 

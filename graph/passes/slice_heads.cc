@@ -29,9 +29,11 @@ class HeadSlicer {
   void Run() {
     std::vector<Node> nodes;
     for (Node node : graph_.nodes) {
+      NodeWriter writer(graph_, nodes, graph_.value(node.outputs[0]).name);
       if (std::optional<HeadsOfPart> heads = HeadsAt(node)) {
-        NodeWriter writer(graph_, nodes, graph_.value(node.outputs[0]).name);
         node.inputs[0] = Slice(*heads, writer);
+      } else if (const Node* moved = MovedBefore(node)) {
+        MoveBehind(*moved, node, writer);
       }
       nodes.push_back(std::move(node));
     }
@@ -44,11 +46,54 @@ class HeadSlicer {
     return n >= 0 && graph_.nodes[n].op == op ? &graph_.nodes[n] : nullptr;
   }
 
+  // Returns what a Reshape cuts into heads, if that is one of several matrices beside each other
+  // and its reader reads heads where they are.
+  std::optional<HeadsOfPart> HeadsAt(const Node& node) const {
+    if (node.op != OpKind::kReshape || !IsReadByRow(graph_, uses_, node.outputs[0])) {
+      return std::nullopt;
+    }
+    const Node* split = Producer(node.inputs[0], OpKind::kSplit);
+    if (split == nullptr) return HeadsOfMoved(node);
+    // A part that others read would be copied all the same.
+    for (ValueId part : split->outputs) {
+      const bool cut = part != kNoValue && uses_.HasOneReader(part) &&
+                       HeadsOfSplit(*split, graph_.nodes[uses_.readers[part][0]]).has_value();
+      if (!cut) return std::nullopt;
+    }
+    return HeadsOfSplit(*split, node);
+  }
+
+  // Returns what the node cuts into heads, if it is a Reshape of a part of the last dimension.
+  std::optional<HeadsOfPart> HeadsOfSplit(const Node& split, const Node& node) const {
+    if (node.op != OpKind::kReshape || !IsReadByRow(graph_, uses_, node.outputs[0])) {
+      return std::nullopt;
+    }
+    const std::vector<Expr>& joined = graph_.value(split.inputs[0]).shape;
+    const std::vector<Expr>& cut = graph_.value(node.outputs[0]).shape;
+    const auto rank = static_cast<int64_t>(joined.size());
+    const int64_t axis = split.Int("axis", 0);
+    if ((axis < 0 ? axis + rank : axis) != rank - 1 || cut.size() != joined.size() + 1) {
+      return std::nullopt;
+    }
+    if (!std::equal(joined.begin(), joined.end() - 1, cut.begin(), SameExtent)) return std::nullopt;
+    HeadsOfPart heads{.joined = split.inputs[0], .rows = {joined.begin(), joined.end() - 1}};
+    heads.extent = AsConstant(cut.back()).value_or(0);
+    if (heads.extent < 1) return std::nullopt;
+    for (ValueId part : split.outputs) {
+      const int64_t columns = AsConstant(graph_.value(part).shape.back()).value_or(-1);
+      if (columns < 0 || columns % heads.extent != 0) return std::nullopt;
+      if (part == node.inputs[0]) {
+        heads.first = heads.all;
+        heads.count = columns / heads.extent;
+      }
+      heads.all += columns / heads.extent;
+    }
+    return heads;
+  }
+
   // Returns what a Reshape cuts into heads, if that is one index of the first dimension of
   // transposed parts: Reshape(Slice(Transpose(Reshape(joined)))), maybe with a Squeeze.
-  std::optional<HeadsOfPart> HeadsAt(const Node& node) const {
-    if (node.op != OpKind::kReshape) return std::nullopt;
-    if (!LeadsToAttention(graph_, uses_, node.outputs[0])) return std::nullopt;
+  std::optional<HeadsOfPart> HeadsOfMoved(const Node& node) const {
     const Node* slice = Producer(node.inputs[0], OpKind::kSlice);
     if (slice == nullptr || !uses_.HasOneReader(slice->outputs[0])) return std::nullopt;
     const Node* squeeze = Producer(slice->inputs[0], OpKind::kSqueeze);
@@ -68,6 +113,30 @@ class HeadSlicer {
     heads.first = *part * heads.count;
     heads.all = *AsConstant(parts[parts.size() - 2]) * heads.count;
     return heads;
+  }
+
+  // Returns the Transpose whose result the Slice reads, if the slice is one index of its first
+  // dimension, rows stay whole, and the slice's reader reads them where they are.
+  const Node* MovedBefore(const Node& slice) const {
+    if (slice.op != OpKind::kSlice || !IsReadByRow(graph_, uses_, slice.outputs[0])) return nullptr;
+    const Node* moved = Producer(slice.inputs[0], OpKind::kTranspose);
+    if (moved == nullptr || !PartOf(slice, graph_.value(slice.inputs[0]).shape)) return nullptr;
+    const std::vector<int64_t> perm = moved->Ints("perm");
+    return !perm.empty() && perm.back() + 1 == static_cast<int64_t>(perm.size()) ? moved : nullptr;
+  }
+
+  // Turns Slice(Transpose(x)) into Transpose(Slice(x)): adds the slice, makes the node the
+  // Transpose.
+  void MoveBehind(const Node& moved, Node& node, NodeWriter& writer) {
+    std::vector<Expr> shape = graph_.value(moved.inputs[0]).shape;
+    const int64_t axis = moved.Ints("perm")[0];
+    const int64_t part = *PartOf(node, graph_.value(node.inputs[0]).shape);
+    const ValueId slice = writer.Slice(moved.inputs[0], axis, part, part + 1);
+    shape[axis] = 1;
+    graph_.values[slice].shape = shape;
+    node.op = OpKind::kTranspose;
+    node.inputs = {slice};
+    node.attributes = moved.attributes;
   }
 
   // Returns the index that a Slice takes of the first dimension, if it takes one.

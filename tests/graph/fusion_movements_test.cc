@@ -62,10 +62,35 @@ TEST_CASE("a projection that others read, or of another form, stays a product of
   ValueId x = builder.Input("x", kFloat32, {1, 5, 6});
   ValueId q = Projected(builder, "q", x, 6);
   ValueId k = Projected(builder, "k", x, 6, false);
-  ValueId v = Projected(builder, "v", x, 6);
-  builder.Output(builder.Add("mixed", OpKind::kAttention, {q, k, v}));
-  builder.Output(q);
+  ValueId v = builder.Add("v", OpKind::kMatMul, {x, builder.Constant("v.w", RandomF32({6, 6}, 3))});
+  builder.Output(v);
+  ValueId shape = builder.Constant("v.shape", I64({4}, {1, 5, 2, 3}));
+  ValueId split = builder.Add("v.split", OpKind::kReshape, {v, shape});
+  ValueId heads = builder.Add("v.heads", OpKind::kTranspose, {split}, {{"perm", Ints{0, 2, 1, 3}}});
+  builder.Output(builder.Add("mixed", OpKind::kAttention, {q, k, heads}));
   CHECK(CountOf(CheckSameAfterPasses(builder.Build()), OpKind::kMatMul) == 3);
+}
+
+TEST_CASE("rotated heads are parts of one product too, read where they are", "[graph][fusion]") {
+  TestGraph builder;
+  ValueId x = builder.Input("x", kFloat32, {1, 5, 6});
+  ValueId cos = builder.Constant("cos", RandomF32({1, 5, 2}, 7));
+  ValueId sin = builder.Constant("sin", RandomF32({1, 5, 2}, 8));
+  auto heads = [&](const std::string& name, int64_t columns) {
+    ValueId weights = builder.Constant(name + ".w", RandomF32({6, columns}, name[0]));
+    ValueId product = builder.Add(name + ".product", OpKind::kMatMul, {x, weights});
+    ValueId shape = builder.Constant(name + ".shape", I64({4}, {1, 5, columns / 4, 4}));
+    ValueId split = builder.Add(name + ".split", OpKind::kReshape, {product, shape});
+    return builder.Add(name, OpKind::kTranspose, {split}, {{"perm", Ints{0, 2, 1, 3}}});
+  };
+  ValueId q = builder.Add("q.turned", OpKind::kRotaryEmbedding, {heads("q", 16), cos, sin});
+  ValueId k = builder.Add("k.turned", OpKind::kRotaryEmbedding, {heads("k", 8), cos, sin});
+  ValueId v = heads("v", 8);
+  builder.Output(builder.Add("mixed", OpKind::kAttention, {q, k, v}));
+  builder.Output(v);  // a cache, which is copied
+  Graph graph = CheckSameAfterPasses(builder.Build());
+  CHECK(CountOf(graph, OpKind::kMatMul) == 1);
+  CHECK(KernelNames(graph).size() == 5);
 }
 
 namespace {
@@ -106,6 +131,93 @@ TEST_CASE("queries, keys and values beside each other are read where they are, o
     INFO(images << " images");
     Graph graph = CheckSameAfterPasses(AttentionOfThree(images, {3, 1, 2, 0, 4}));
     CHECK(KernelNames(graph).size() == 2);
+  }
+}
+
+namespace {
+
+// Attention whose three operands one product of x made, [images, 5, 18] in two heads of 3.
+struct JoinedOperands {
+  explicit JoinedOperands(int64_t images) : images(images) {
+    ValueId x = builder.Input("x", kFloat32, {images, 5, 6});
+    product = builder.Add("product", OpKind::kMatMul,
+                          {x, builder.Constant("weights", RandomF32({6, 18}, 3))});
+  }
+  // Cuts [images, 5, 6] into heads, [images, 2, 5, 3].
+  ValueId Cut(const std::string& name, ValueId rows) {
+    ValueId shape = builder.Constant(name + ".shape", I64({4}, {images, 5, 2, 3}));
+    ValueId split = builder.Add(name + ".split", OpKind::kReshape, {rows, shape});
+    return builder.Add(name, OpKind::kTranspose, {split}, {{"perm", Ints{0, 2, 1, 3}}});
+  }
+  Graph Attended(const std::vector<ValueId>& operands) {
+    builder.Output(builder.Add("mixed", OpKind::kAttention, operands));
+    return CheckSameAfterPasses(builder.Build());
+  }
+
+  int64_t images;
+  TestGraph builder;
+  ValueId product;
+};
+
+}  // namespace
+
+TEST_CASE("heads of parts that are moved to the front are read where they are", "[graph][fusion]") {
+  for (int64_t images : {1, 2}) {
+    INFO(images << " images");
+    for (const Ints& moved : {Ints{2, 0, 3, 1, 4}, Ints{2, 0, 3, 4, 1}}) {
+      // Columns of the parts are no rows of the product.
+      const bool keeps_rows = moved.back() == 4;
+      JoinedOperands net(images);
+      ValueId apart = net.builder.Constant("apart", I64({5}, {images, 5, 3, 2, 3}));
+      ValueId parts = net.builder.Add("parts", OpKind::kReshape, {net.product, apart});
+      ValueId front = net.builder.Add("front", OpKind::kTranspose, {parts}, {{"perm", moved}});
+      std::vector<ValueId> operands;
+      for (int64_t i : {0, 1, 2}) {
+        ValueId index = net.builder.Constant(fmt::format("index{}", i), I64({}, {i}));
+        operands.push_back(net.builder.Add(fmt::format("picked{}", i), OpKind::kGather,
+                                           {front, index}, {{"axis", int64_t{0}}}));
+      }
+      CHECK(KernelNames(net.Attended(operands)).size() == (keeps_rows ? 2 : 3));
+    }
+  }
+}
+
+TEST_CASE("heads of a split product are read where they are, caches of them copied once",
+          "[graph][fusion]") {
+  for (int64_t images : {1, 2}) {
+    for (int cached : {0, 2}) {
+      INFO(images << " images, " << cached << " caches");
+      JoinedOperands net(images);
+      ValueId extents = net.builder.Constant("extents", I64({3}, {6, 6, 6}));
+      std::vector<ValueId> parts = net.builder.AddAll(
+          "parts", OpKind::kSplit, {net.product, extents}, 3, {{"axis", int64_t{-1}}});
+      std::vector<ValueId> operands;
+      for (size_t i : {0, 1, 2}) operands.push_back(net.Cut(fmt::format("part{}", i), parts[i]));
+      for (int i = 0; i < cached; ++i) net.builder.Output(operands[2 - i]);
+      Graph graph = net.Attended(operands);
+      CHECK(CountOf(graph, OpKind::kSplit) == 0);
+      CHECK(KernelNames(graph).size() == static_cast<size_t>(2 + cached));
+    }
+  }
+}
+
+TEST_CASE("a split stays if a part is read as it is, or cut across heads", "[graph][fusion]") {
+  for (bool across : {false, true}) {
+    JoinedOperands net(2);
+    ValueId extents =
+        net.builder.Constant("extents", across ? I64({4}, {4, 2, 6, 6}) : I64({3}, {6, 6, 6}));
+    std::vector<ValueId> parts = net.builder.AddAll("parts", OpKind::kSplit, {net.product, extents},
+                                                    across ? 4 : 3, {{"axis", int64_t{2}}});
+    if (across) {
+      parts[0] =
+          net.builder.Add("both", OpKind::kConcat, {parts[1], parts[0]}, {{"axis", int64_t{2}}});
+      parts.erase(parts.begin() + 1);
+    } else {
+      net.builder.Output(net.builder.Add("tanh", OpKind::kTanh, {parts[0]}));
+    }
+    std::vector<ValueId> operands;
+    for (size_t i : {0, 1, 2}) operands.push_back(net.Cut(fmt::format("part{}", i), parts[i]));
+    CHECK(CountOf(net.Attended(operands), OpKind::kSplit) == 1);
   }
 }
 

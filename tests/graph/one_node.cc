@@ -63,16 +63,24 @@ ValueId TestGraph::Constant(const std::string& name, const Tensor& tensor) {
 
 ValueId TestGraph::Add(const std::string& name, OpKind op, std::vector<ValueId> inputs,
                        Attributes attributes) {
-  Value value;
-  value.name = name + ".out";
+  return AddAll(name, op, std::move(inputs), 1, std::move(attributes))[0];
+}
+
+std::vector<ValueId> TestGraph::AddAll(const std::string& name, OpKind op,
+                                       std::vector<ValueId> inputs, int results,
+                                       Attributes attributes) {
   Node node;
   node.name = name;
   node.op = op;
   node.inputs = std::move(inputs);
   node.attributes = std::move(attributes);
-  node.outputs = {graph_.AddValue(value)};
+  for (int i = 0; i < results; ++i) {
+    Value value;
+    value.name = i == 0 ? name + ".out" : fmt::format("{}.out{}", name, i);
+    node.outputs.push_back(graph_.AddValue(value));
+  }
   graph_.nodes.push_back(node);
-  return node.outputs[0];
+  return node.outputs;
 }
 
 namespace {

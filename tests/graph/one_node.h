@@ -27,6 +27,9 @@ class TestGraph {
   ValueId Constant(const std::string& name, const Tensor& tensor);
   ValueId Add(const std::string& name, OpKind op, std::vector<ValueId> inputs,
               Attributes attributes = {});
+  // Adds a node of several results.
+  std::vector<ValueId> AddAll(const std::string& name, OpKind op, std::vector<ValueId> inputs,
+                              int results, Attributes attributes = {});
   void Output(ValueId id) { graph_.outputs.push_back(id); }
   Graph Build() const { return graph_; }
 
