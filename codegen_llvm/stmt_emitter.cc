@@ -93,12 +93,16 @@ void StmtEmitter::EmitStore(const Store& store) {
 }
 
 void StmtEmitter::EmitCopy(const AsyncCopy& copy) {
+  std::vector<Stmt> stores, zeros;
   for (int i = 0; i < copy.count; ++i) {
+    const Var& to = copy.destination.buffer;
+    std::vector<Expr> cell = {copy.destination.indices[0] + Expr(i)};
     Expr value =
         Make<Load>(copy.source.buffer, std::vector<Expr>{copy.source.indices[0] + Expr(i)});
-    Emit(MakeStmt<Store>(copy.destination.buffer,
-                         std::vector<Expr>{copy.destination.indices[0] + Expr(i)}, value));
+    stores.push_back(MakeStmt<Store>(to, cell, value));
+    zeros.push_back(MakeStmt<Store>(to, cell, Const(to.dtype(), 0)));
   }
+  Emit(copy.keep ? MakeStmt<If>(copy.keep, SeqOf(stores), SeqOf(zeros)) : SeqOf(stores));
 }
 
 void StmtEmitter::EmitIf(const If& branch) {

@@ -75,6 +75,8 @@ constexpr Pass kPipeline[] = {
      "vectors and copies left arithmetic"},
     {"resolve_conditions", ResolveConditions, "no condition is known from the loops' bounds",
      "copies of loops know their indices"},
+    {"tabulate_conditions", TabulateConditions, "copies of a tap ask for a bit",
+     "copies know their indices, and conditions that are known are gone"},
     {"merge_conditions", MergeConditions, "no neighbours have the same condition",
      "copies of a statement are neighbours, and those decided are gone"},
     {"unswitch_sequences", UnswitchSequences,
@@ -82,6 +84,8 @@ constexpr Pass kPipeline[] = {
      "copies of a statement are neighbours; loops in a version have its conditions decided"},
     {"unswitch", UnswitchLoops, "innermost loops have a version without conditions",
      "conditions are simplest now"},
+    {"deal_versions", DealVersions, "long pipelines of products know their versions",
+     "what depends on the step is all there; text keeps the loops that are unrolled here"},
     {"name_divisions", NameDivisions, "no division by a shape is computed twice",
      "proofs see through no name"},
 };

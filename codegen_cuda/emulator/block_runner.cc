@@ -430,7 +430,11 @@ void BlockRunner::FinishCopies(const std::vector<Copy>& group) {
     auto complaint =
         shared_.EndCopy(current_->linear, copy.to, static_cast<int>(copy.bytes), copy.where.line);
     if (complaint) return FailAt(copy.where, *complaint);
-    memcpy(copy.to, copy.from, copy.bytes);
+    if (copy.from) {
+      memcpy(copy.to, copy.from, copy.bytes);
+    } else {
+      memset(copy.to, 0, copy.bytes);
+    }
   }
 }
 

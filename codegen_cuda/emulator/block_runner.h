@@ -60,7 +60,7 @@ class BlockRunner {
   enum class State { kReady, kAtBarrier, kInWarp, kInGroup, kEnded };
   struct Copy {
     void* to;
-    const void* from;
+    const void* from;  // null: zeros
     unsigned bytes;
     TccWhere where;
   };

@@ -245,10 +245,12 @@ TCC_DEVICE void tcc_store_vector(Array& buffer, TccIndex at, TccVector<T, N> val
   buffer.Write(at, value);
 }
 template <int N, class To, class From>
-TCC_DEVICE void tcc_async_copy(const To& to, TccIndex to_at, const From& from, TccIndex from_at) {
+TCC_DEVICE void tcc_async_copy(const To& to, TccIndex to_at, const From& from, TccIndex from_at,
+                               bool keep = true) {
   constexpr unsigned kBytes = sizeof(typename To::Element) * N;
   static_assert(kBytes == 4 || kBytes == 8 || kBytes == 16);
   auto* target = to.template Reach<N>(to_at);
+  if (!keep) return tcc_host->async_copy(target, nullptr, kBytes, to.Where(to_at));
   auto* source = from.template Reach<N>(from_at);
   if constexpr (From::kParameter.kind == 'o') {
     tcc_host->global_read(source, kBytes, from.Where(from_at));

@@ -123,6 +123,35 @@ TCC_DEVICE void tcc_async_copy(T* to, I to_index, const T* from, J from_index) {
   *reinterpret_cast<Word*>(to + to_index) = *reinterpret_cast<const Word*>(from + from_index);
 #endif
 }
+// A copy that is not kept reads nothing; its address is the array's first all the same.
+template <int N, class T, class I, class J>
+TCC_DEVICE void tcc_async_copy(T* to, I to_index, const T* from, J from_index, bool keep) {
+  J index = keep ? from_index : 0;
+  // Without this the compiler selects both halves of a wide index.
+  if constexpr (sizeof(J) == 4) asm("" : "+r"(index));
+  const T* source = from + index;
+#if __CUDA_ARCH__ >= 800
+  unsigned shared = (unsigned)__cvta_generic_to_shared(to + to_index);
+  if (sizeof(T) * N == 16) {
+    asm volatile(
+        "{\n.reg .pred ignored;\nsetp.eq.u32 ignored, %2, 0;\n"
+        "cp.async.cg.shared.global [%0], [%1], 16, ignored;\n}" ::"r"(shared),
+        "l"(source), "r"((unsigned)keep)
+        : "memory");
+  } else {
+    asm volatile(
+        "{\n.reg .pred ignored;\nsetp.eq.u32 ignored, %3, 0;\n"
+        "cp.async.ca.shared.global [%0], [%1], %2, ignored;\n}" ::"r"(shared),
+        "l"(source), "n"(sizeof(T) * N < 16 ? sizeof(T) * N : 8), "r"((unsigned)keep)
+        : "memory");
+  }
+#else
+  typedef typename TccWord<sizeof(T) * N>::Type Word;
+  Word word = {};
+  if (keep) word = *reinterpret_cast<const Word*>(source);
+  *reinterpret_cast<Word*>(to + to_index) = word;
+#endif
+}
 TCC_DEVICE void tcc_async_commit() {
 #if __CUDA_ARCH__ >= 800
   asm volatile("cp.async.commit_group;" ::: "memory");

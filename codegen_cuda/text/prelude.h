@@ -45,7 +45,8 @@
 //
 //   void tcc_async_copy<N>(to, to_index, from, from_index)  copies N elements, 4, 8 or 16 bytes in
 //   void tcc_async_commit()                                 all and so aligned, from a parameter
-//   void tcc_async_wait<pending>()                          to shared memory; see ir/expr/stmt.h
+//   void tcc_async_wait<pending>()                          to shared memory; see ir/expr/stmt.h.
+//                                           With a fifth argument that is false, zeros arrive
 //
 //   T tcc_shuffle_down<T>(T value, int lanes), tcc_shuffle_xor<T>(T value, int mask)
 //   T tcc_shuffle<T>(T value, int from)     returns the value of lane `from` modulo 32; T has 32 or

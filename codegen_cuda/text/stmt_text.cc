@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "codegen_cuda/text/c_types.h"
@@ -27,6 +28,54 @@ bool KeepsItsLoop(const For& loop) {
   return Contains(loop.body, [&](const Stmt& stmt) {
     return stmt.as<For>() || stmt.as<Barrier>() || stmt.as<AsyncWait>();
   });
+}
+
+// Checks whether the loop's turns are several steps of a pipeline.
+bool HoldsSteps(const For& loop) {
+  return Contains(loop.body, [](const Stmt& stmt) {
+    const auto* inner = stmt.as<For>();
+    return inner && inner->for_kind == ForKind::kUnrolled &&
+           Contains(inner->body, [](const Stmt& s) { return s.as<AsyncWait>() != nullptr; });
+  });
+}
+
+// Adds the terms of a sum to `with` if they use the variable, else to `without`; returns the number
+// among them.
+int64_t SplitTerms(const Expr& sum, const Var& var, Expr& without, Expr& with) {
+  if (std::optional<int64_t> number = AsConstant(sum)) return *number;
+  if (const auto* add = sum.as<Add>()) {
+    int64_t a = SplitTerms(add->a, var, without, with);
+    return a + SplitTerms(add->b, var, without, with);
+  }
+  const auto* sub = sum.as<Sub>();
+  std::optional<int64_t> less = sub ? AsConstant(sub->b) : std::nullopt;
+  if (less) return SplitTerms(sub->a, var, without, with) - *less;
+  Expr& part = UsesVar(sum, var) ? with : without;
+  part = part ? part + sum : sum;
+  return 0;
+}
+
+// Returns s div a mod b as s div a - s div (a * b) * b, for the same index has the last quotient
+// too, and other expressions as they are.
+Expr ByQuotients(const Expr& expr) {
+  const auto* mod = expr.as<FloorMod>();
+  const auto* div = mod ? mod->a.as<FloorDiv>() : nullptr;
+  std::optional<int64_t> outer = div ? AsConstant(mod->b) : std::nullopt;
+  std::optional<int64_t> inner = div ? AsConstant(div->b) : std::nullopt;
+  if (!outer || !inner || std::has_single_bit(static_cast<uint64_t>(*outer))) return expr;
+  return mod->a - FloorDivide(div->a, Expr(*inner * *outer)) * mod->b;
+}
+
+// Returns the index with the terms on the step, and then the number, behind the others: compilers
+// keep the order of a sum, and so compute the others once.
+Expr StepLast(const Expr& index, const Var& step) {
+  if (!step) return index;
+  Expr without, with;
+  int64_t number = SplitTerms(index, step, without, with);
+  if (!with || !without) return index;
+  Expr sum = without + RewriteBottomUp(with, ByQuotients);
+  if (number == 0) return sum;
+  return number > 0 ? sum + Expr(number) : sum - Expr(-number);
 }
 
 // Checks whether the loop holds the steps of an exchange in a warp: they are few, and unrolling
@@ -222,6 +271,7 @@ void StmtText::EmitFor(const For& loop) {
   if (loop.for_kind == ForKind::kUnrolled || IsOfShuffles(loop)) {
     kernel_.Line("#pragma unroll");
   } else if (KeepsItsLoop(loop)) {
+    if (HoldsSteps(loop)) step_ = loop.var;
     kernel_.Line("#pragma unroll 1");
   }
   const std::string& name = kernel_.NameOf(loop.var);
@@ -229,6 +279,7 @@ void StmtText::EmitFor(const For& loop) {
                            In(extent, Precedence::kShift)));
   Emit(loop.body);
   kernel_.Close();
+  if (step_ == loop.var) step_ = {};
 }
 
 void StmtText::EmitIf(const If& branch) {
@@ -410,11 +461,12 @@ void StmtText::EmitWait(const AsyncWait& wait) {
 }
 
 void StmtText::EmitLoad(const LoadMatricesCall& call) {
-  exprs_.Start({call.row});
+  const Expr row = StepLast(call.row, step_);
+  exprs_.Start({row});
   size_t count = call.words.size();
   std::string loaded =
       fmt::format("tcc_load_matrix{}<{}>({}, {})", call.transposed ? "_transposed" : "", count,
-                  kernel_.NameOf(call.from), exprs_.EmitIndex(call.row));
+                  kernel_.NameOf(call.from), exprs_.EmitIndex(row));
   const std::string& name = kernel_.NameOf(call.to);
   auto words = static_cast<size_t>(kernel_.tile_words.at(call.to.get()));
   bool whole = count == words && static_cast<size_t>(call.words[0]) % words == 0 &&
@@ -442,18 +494,24 @@ void StmtText::EmitCopy(const AsyncCopy& copy) {
   bool possible =
       target.scope == Scope::kShared && in_memory && !IsNibble(dtype) && width * dtype.bytes() >= 4;
   for (int i = 0; i < copy.count; i += possible ? width : 1) {
-    Expr to_index = exprs_.Shifted(to, i);
-    Expr from_index = exprs_.Shifted(from, i);
+    Expr to_index = StepLast(exprs_.Shifted(to, i), step_);
+    Expr from_index = StepLast(exprs_.Shifted(from, i), step_);
     if (!possible) {
       // cp.async cannot copy this element, so it is loaded and stored.
-      StoreScalar(target.var, to_index, Make<Load>(source.var, std::vector<Expr>{from_index}));
+      Expr value = Make<Load>(source.var, std::vector<Expr>{from_index});
+      if (copy.keep) value = SelectOf(copy.keep, value, Const(dtype, 0));
+      StoreScalar(target.var, to_index, value);
       continue;
     }
-    exprs_.Start({to_index, from_index});
+    std::vector<Expr> parts = {to_index, from_index};
+    if (copy.keep) parts.push_back(copy.keep);
+    exprs_.Start(parts);
     std::string to_text = exprs_.EmitIndex(to_index);
-    kernel_.Line(fmt::format("tcc_async_copy<{}>({}, {}, {}, {});", width,
+    std::string from_text = exprs_.EmitIndex(from_index);
+    std::string keep = copy.keep ? ", " + exprs_.Emit(copy.keep).text : "";
+    kernel_.Line(fmt::format("tcc_async_copy<{}>({}, {}, {}, {}{});", width,
                              kernel_.NameOf(target.var), to_text, kernel_.NameOf(source.var),
-                             exprs_.EmitIndex(from_index)));
+                             from_text, keep));
   }
 }
 

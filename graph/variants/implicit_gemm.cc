@@ -42,6 +42,9 @@ bool HasSlidingIndex(const Expr& expr, const ComputeExpr& stage) {
   });
 }
 
+// The channels that fill steps of 64 bytes of f16.
+constexpr int64_t kTapChannels = 32;
+
 // Separates the factors, if each result axis belongs to one of them; axes in the predicate belong
 // to the window.
 std::optional<Convolution> Separate(const ComputeExpr& stage, const Expr& window,
@@ -77,6 +80,8 @@ class FlatIndex {
 
   // Returns the number of points.
   const Expr& extent() const { return extent_; }
+  // Returns the name of the axis that varies fastest.
+  const std::string& name() const { return axes_.back().var->name; }
   // Returns the number of the point at the axes' own variables.
   Expr NumberOf() const;
   // Adds the position of point `number` on each axis, as a substitution for the axis's variable.
@@ -121,6 +126,21 @@ void FlatIndex::AddPlaces(const Expr& number, Substitution& places) const {
   }
 }
 
+// Returns the numberings of the reduction's points, one an axis of the product: each axis has its
+// own if steps of the last, the channels, never reach into the next tap, so that indices stay
+// affine and a tap has one condition; else one has them all. Axes of one point join the next.
+std::vector<FlatIndex> Numberings(const std::vector<Axis>& axes) {
+  bool apart = AsConstant(axes.back().extent).value_or(1) % kTapChannels == 0;
+  std::vector<FlatIndex> result;
+  std::vector<Axis> together;
+  for (const Axis& axis : axes) {
+    together.push_back(axis);
+    bool ends = &axis == &axes.back() || (apart && !IsConstant(axis.extent, 1));
+    if (ends) result.emplace_back(std::exchange(together, {}));
+  }
+  return result;
+}
+
 // Builds the four stages that replace one.
 class Builder {
  public:
@@ -129,15 +149,19 @@ class Builder {
         stage_(std::get<ComputeExpr>(program.stages[conv.stage])),
         conv_(conv),
         p_(conv.rows),
-        k_(stage_.reduce_axes),
+        k_(Numberings(stage_.reduce_axes)),
         o_(conv.columns) {}
 
   TensorProgram Build() const {
     TensorProgram result = program_;
-    const Expr &p = p_.extent(), &k = k_.extent(), &o = o_.extent();
+    const Expr &p = p_.extent(), &o = o_.extent();
+    std::vector<Expr> gathered = {p}, weights;
+    for (const FlatIndex& k : k_) weights.push_back(k.extent());
+    gathered.insert(gathered.end(), weights.begin(), weights.end());
+    weights.push_back(o);
     const std::string& name = stage_.name;
-    Buffer columns = AddIntermediate(result, name + "_columns", conv_.window.dtype(), {p, k});
-    Buffer matrix = AddIntermediate(result, name + "_matrix", conv_.weight.dtype(), {k, o});
+    Buffer columns = AddIntermediate(result, name + "_columns", conv_.window.dtype(), gathered);
+    Buffer matrix = AddIntermediate(result, name + "_matrix", conv_.weight.dtype(), weights);
     Buffer product = AddIntermediate(result, name + "_product", stage_.values[0].dtype(), {p, o});
     std::vector<TensorExpr> stages = {ColumnsStage(columns), MatrixStage(matrix),
                                       ProductStage(product, columns, matrix), OutputStage(product)};
@@ -151,10 +175,12 @@ class Builder {
 
  private:
   ComputeExpr ColumnsStage(const Buffer& columns) const {
-    ComputeExpr stage = StageOver(columns, {"p", "k"});
+    std::vector<const char*> names = {"p"};
+    for (const FlatIndex& k : k_) names.push_back(NameOf(k));
+    ComputeExpr stage = StageOver(columns, names);
     Substitution at;
     p_.AddPlaces(stage.axes[0].var, at);
-    k_.AddPlaces(stage.axes[1].var, at);
+    for (size_t i = 0; i < k_.size(); ++i) k_[i].AddPlaces(stage.axes[i + 1].var, at);
     Expr value = Substitute(conv_.window, at);
     Expr inside = Substitute(stage_.predicate, at);
     bool everywhere = IsConstant(inside, 1);
@@ -163,10 +189,13 @@ class Builder {
   }
 
   ComputeExpr MatrixStage(const Buffer& matrix) const {
-    ComputeExpr stage = StageOver(matrix, {"k", "o"});
+    std::vector<const char*> names;
+    for (const FlatIndex& k : k_) names.push_back(NameOf(k));
+    names.push_back("o");
+    ComputeExpr stage = StageOver(matrix, names);
     Substitution at;
-    k_.AddPlaces(stage.axes[0].var, at);
-    o_.AddPlaces(stage.axes[1].var, at);
+    for (size_t i = 0; i < k_.size(); ++i) k_[i].AddPlaces(stage.axes[i].var, at);
+    o_.AddPlaces(stage.axes.back().var, at);
     stage.values = {Substitute(conv_.weight, at)};
     return stage;
   }
@@ -174,14 +203,18 @@ class Builder {
   ComputeExpr ProductStage(const Buffer& product, const Buffer& columns,
                            const Buffer& matrix) const {
     ComputeExpr stage = StageOver(product, {"p", "o"});
-    Axis k{IterationVar("k"), k_.extent()};
-    stage.reduce_axes = {k};
     stage.combiner = stage_.combiner;
-    const Expr& p = stage.axes[0].var;
-    const Expr& o = stage.axes[1].var;
+    std::vector<Expr> gathered = {stage.axes[0].var}, weights;
+    for (const FlatIndex& k : k_) {
+      stage.reduce_axes.push_back({IterationVar(NameOf(k)), k.extent()});
+      for (std::vector<Expr>* indices : {&gathered, &weights}) {
+        indices->push_back(stage.reduce_axes.back().var);
+      }
+    }
+    weights.push_back(stage.axes[1].var);
     DType type = stage_.values[0].dtype();
-    stage.values = {CastTo(type, Make<Load>(columns.var, std::vector<Expr>{p, k.var})) *
-                    CastTo(type, Make<Load>(matrix.var, std::vector<Expr>{k.var, o}))};
+    stage.values = {CastTo(type, Make<Load>(columns.var, gathered)) *
+                    CastTo(type, Make<Load>(matrix.var, weights))};
     return stage;
   }
 
@@ -194,10 +227,15 @@ class Builder {
     return stage;
   }
 
+  // Returns the name of the product's axis: k if it has one, else that of the reduction's axis.
+  const char* NameOf(const FlatIndex& k) const { return k_.size() == 1 ? "k" : k.name().c_str(); }
+
   const TensorProgram& program_;
   const ComputeExpr& stage_;
   const Convolution& conv_;
-  FlatIndex p_, k_, o_;
+  FlatIndex p_;
+  std::vector<FlatIndex> k_;
+  FlatIndex o_;
 };
 
 }  // namespace

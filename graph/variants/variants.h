@@ -178,6 +178,7 @@ std::optional<TensorProgram> SeparableWindowVariant(const TensorProgram& program
 //   product[p, o] = sum over k of columns[p, k] * matrix[k, o]
 //   out[m.., n..] = product[p, o]
 //
+// Where the channels of a tap fill steps of a product, k is an axis for each of the reduction's.
 // A schedule may compute both operands where their tiles are staged, so that they never exist as a
 // whole. Returns nullopt if no stage is a sum of products of a window and another factor, if an
 // axis is in both factors (groups).

@@ -405,7 +405,7 @@ class Verifier {
     for (const Access* access : {&copy.destination, &copy.source}) {
       TCC_RETURN_IF_ERROR(CheckAll(access->indices));
     }
-    return OkStatus();
+    return copy.keep ? Check(copy.keep) : OkStatus();
   }
   Status CheckStmt(const AsyncCommit&) { return OkStatus(); }
   Status CheckStmt(const AsyncWait&) { return OkStatus(); }

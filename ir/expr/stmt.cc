@@ -139,12 +139,14 @@ Allocate::Allocate(Buffer buffer, Stmt body)
 
 Barrier::Barrier(Scope scope) : StmtNode(kKind), scope(scope) {}
 
-AsyncCopy::AsyncCopy(Access destination, Access source, int count)
+AsyncCopy::AsyncCopy(Access destination, Access source, int count, Expr keep)
     : StmtNode(kKind),
       destination(std::move(destination)),
       source(std::move(source)),
-      count(count) {
+      count(count),
+      keep(std::move(keep)) {
   TCC_CHECK(count >= 1 && this->destination.buffer.dtype() == this->source.buffer.dtype()) << count;
+  TCC_CHECK(!this->keep || this->keep.dtype() == kBool) << ToString(this->keep.dtype());
 }
 
 AsyncCommit::AsyncCommit(AsyncKind what) : StmtNode(kKind), what(what) {}

@@ -300,13 +300,15 @@ struct Barrier final : StmtNode {
 
 // The start of a copy of `count` consecutive elements; the data arrives some time before the
 // AsyncWait that covers its group returns. Source and destination must not be accessed in between.
+// Where `keep` fails, zeros arrive instead, and the source may lie outside its buffer.
 struct AsyncCopy final : StmtNode {
   static constexpr StmtKind kKind = StmtKind::kAsyncCopy;
-  AsyncCopy(Access destination, Access source, int count);
+  AsyncCopy(Access destination, Access source, int count, Expr keep = {});
   const Access destination;
   const Access source;
   const int count;
-  auto Fields() const { return std::tie(destination, source, count); }
+  const Expr keep;  // null: always
+  auto Fields() const { return std::tie(destination, source, count, keep); }
 };
 
 // Work that goes on while the thread does other things: AsyncCopies, or the products of a group of

@@ -158,7 +158,7 @@ struct Code {
   CodeKind kind = CodeKind::kSeq;
   std::vector<std::unique_ptr<Code>> children;
   int slot = -1;                        // kLoop, kLet
-  int expr = -1;                        // extent, condition, value
+  int expr = -1;                        // extent, condition (kAsyncCopy: -1 if always kept), value
   int lanes = 1;                        // kLet
   DType dtype;                          // kLet
   std::string name;                     // kLoop, kBlock

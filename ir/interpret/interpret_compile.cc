@@ -192,6 +192,7 @@ class FunctionCompiler {
                           code->destination = CompileAccess(copy.destination);
                           code->source = CompileAccess(copy.source);
                           code->count = copy.count;
+                          if (copy.keep) code->expr = Scalar(copy.keep);
                           code->guard = GuardOf(nullptr, copy);
                         },
                         // Products are done where they stand: their waits do nothing.

@@ -20,7 +20,7 @@ struct Slot {
 
 struct PendingCopy {
   Cells* to = nullptr;
-  const Cells* from = nullptr;
+  const Cells* from = nullptr;  // null: zeros
   int64_t to_offset = 0;
   int64_t from_offset = 0;
   int count = 0;

@@ -241,19 +241,22 @@ void Machine::IssueCopy(const Code& code, Context& context) {
   scalars_.Enter(context, 1);
   if (!RunsHere(code.guard, context, scalars_)) return;
   Offsets to;
-  Offsets from;
   if (!scalars_.Locate(code.destination, scalars_.full(), &to)) return;
-  if (!scalars_.Locate(code.source, scalars_.full(), &from)) return;
   PendingCopy copy{.to = context.buffers[program_.scalars.accesses[code.destination].buffer],
-                   .from = context.buffers[program_.scalars.accesses[code.source].buffer],
                    .to_offset = to.At(0),
-                   .from_offset = from.At(0),
                    .count = code.count};
+  if (code.expr < 0 || Value(code.expr, context) != 0) {
+    Offsets from;
+    if (!scalars_.Locate(code.source, scalars_.full(), &from)) return;
+    copy.from = context.buffers[program_.scalars.accesses[code.source].buffer];
+    copy.from_offset = from.At(0);
+  }
   if (copy.to_offset + copy.count > copy.to->count() ||
-      copy.from_offset + copy.count > copy.from->count()) {
+      (copy.from && copy.from_offset + copy.count > copy.from->count())) {
+    const auto& accesses = program_.scalars.accesses;
     return monitor_.Fail(
         fmt::format("an asynchronous copy of {} elements from {} to {} passes an end", copy.count,
-                    copy.from->name(), copy.to->name()));
+                    context.buffers[accesses[code.source].buffer]->name(), copy.to->name()));
   }
   for (int i = 0; i < copy.count; ++i) copy.to->Forget(copy.to_offset + i);
   context.open.push_back(copy);
@@ -263,15 +266,17 @@ void Machine::AwaitCopies(int pending, Context& context) {
   while (static_cast<int>(context.groups.size()) > pending) {
     for (const PendingCopy& copy : context.groups.front()) {
       for (int i = 0; i < copy.count; ++i) {
-        if (!copy.from->IsWritten(copy.from_offset + i)) {
+        if (copy.from && !copy.from->IsWritten(copy.from_offset + i)) {
           return monitor_.Fail(fmt::format("an asynchronous copy reads a cell of {} never written",
                                            copy.from->name()));
         }
-        copy.to->CopyCell(copy.to_offset + i, *copy.from, copy.from_offset + i);
+        if (copy.from) {
+          copy.to->CopyCell(copy.to_offset + i, *copy.from, copy.from_offset + i);
+        } else {
+          copy.to->Clear(copy.to_offset + i);
+        }
         if (!options_.detect_races) continue;
-        bool fine = copy.from->IsWritten(copy.from_offset + i) &&
-                    copy.to->NoteUse(copy.to_offset + i, true, context.thread, monitor_.epoch);
-        if (!fine) {
+        if (!copy.to->NoteUse(copy.to_offset + i, true, context.thread, monitor_.epoch)) {
           return monitor_.Fail(
               fmt::format("an asynchronous copy into {} is a race", copy.to->name()));
         }

@@ -226,6 +226,15 @@ void Cells::Forget(int64_t offset) {
   }
 }
 
+void Cells::Clear(int64_t offset) {
+  if (HoldsFloats(dtype_)) {
+    reals_[offset] = 0;
+  } else {
+    integers_[offset] = 0;
+    written_[offset] = 1;
+  }
+}
+
 bool Cells::IsWritten(int64_t offset) const {
   if (native_) return true;
   return HoldsFloats(dtype_) ? !IsPoison(reals_[offset]) : written_[offset] != 0;

@@ -61,6 +61,7 @@ class Cells {
   void Store(const Offsets& at, int n, std::span<const int> lanes, const double* in, bool uniform);
   void Store(const Offsets& at, int n, std::span<const int> lanes, const int64_t* in, bool uniform);
   void Forget(int64_t offset);  // marks the cell unwritten
+  void Clear(int64_t offset);   // writes 0
   void CopyCell(int64_t to, const Cells& from, int64_t offset);
   bool IsWritten(int64_t offset) const;
 

@@ -117,7 +117,9 @@ class StmtSimplifier {
     return MakeStmt<Allocate>(Run(allocate.buffer), Run(allocate.body));
   }
   Stmt Visit(const AsyncCopy& copy) {
-    return MakeStmt<AsyncCopy>(Run(copy.destination), Run(copy.source), copy.count);
+    Expr keep = Run(copy.keep);
+    if (keep && IsConstant(keep, 1)) keep = {};
+    return MakeStmt<AsyncCopy>(Run(copy.destination), Run(copy.source), copy.count, keep);
   }
   Stmt Visit(const PrefetchLine& prefetch) { return MakeStmt<PrefetchLine>(Run(prefetch.cell)); }
   Stmt Visit(const IntrinsicCall& call) {

@@ -180,7 +180,8 @@ class StmtPrinter {
   void PrintNode(const AsyncCopy& copy) {
     Line("async_copy " + exprs_.AccessText(copy.destination.buffer, copy.destination.indices) +
          " from " + exprs_.AccessText(copy.source.buffer, copy.source.indices) +
-         fmt::format(" count {}", copy.count));
+         fmt::format(" count {}", copy.count) +
+         (copy.keep ? " where " + exprs_.Text(copy.keep) : ""));
   }
 
   void PrintNode(const AsyncCommit& commit) {

@@ -304,7 +304,11 @@ StatusOr<Stmt> StmtParser::AsyncCopyStatement() {
   }
   TCC_RETURN_IF_ERROR(cursor_.Expect("count"));
   TCC_ASSIGN_OR_RETURN(int64_t count, cursor_.Integer("a count", 1, kMaxInt));
-  return MakeStmt<AsyncCopy>(destination, source, static_cast<int>(count));
+  Expr keep;
+  if (cursor_.Accept("where")) {
+    TCC_ASSIGN_OR_RETURN(keep, exprs_.ParseTyped(kBool));
+  }
+  return MakeStmt<AsyncCopy>(destination, source, static_cast<int>(count), keep);
 }
 
 template <AsyncKind what>

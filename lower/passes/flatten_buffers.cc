@@ -100,7 +100,8 @@ class Flattener final : public BoundedMutator {
   }
 
   Stmt Rewrite(const AsyncCopy& copy) override {
-    return MakeStmt<AsyncCopy>(FlatAccess(copy.destination), FlatAccess(copy.source), copy.count);
+    return MakeStmt<AsyncCopy>(FlatAccess(copy.destination), FlatAccess(copy.source), copy.count,
+                               copy.keep ? Mutate(copy.keep) : Expr());
   }
 
   Stmt Rewrite(const Allocate& allocate) override {

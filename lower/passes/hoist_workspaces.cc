@@ -58,7 +58,8 @@ class WorkspaceHoister final : public Mutator {
     const Access& from = copy.source;
     if (!IsWorkspace(from.buffer)) return RewriteChildren(copy);
     return MakeStmt<AsyncCopy>(copy.destination,
-                               Access{from.buffer, Moved(from.buffer, from.indices)}, copy.count);
+                               Access{from.buffer, Moved(from.buffer, from.indices)}, copy.count,
+                               copy.keep ? Mutate(copy.keep) : Expr());
   }
 
   std::vector<const For*> loops_;  // over blocks, outermost first

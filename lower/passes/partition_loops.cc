@@ -50,6 +50,8 @@ class InteriorFinder {
     });
     PreOrder(loop_.body, [&](const Stmt& stmt) {
       if (const auto* branch = stmt.as<If>()) Narrow(branch->condition);
+      const auto* copy = stmt.as<AsyncCopy>();
+      if (copy && copy->keep) Narrow(copy->keep);
     });
     PreOrderExprs(loop_.body, [&](const Expr& expr) {
       if (const auto* select = expr.as<Select>()) Narrow(select->condition);

@@ -78,8 +78,8 @@ Function DistributeVthreads(const Function& fn);
 //   for t in 0..E pipelined { P(t); barrier; C(t); barrier }  -->
 //   P(0) .. P(S-2); for t in 0..E { barrier; if t+S-1 < E { P(t+S-1) }; C(t) }
 //
-// With pipelined_async, plain copies become AsyncCopy, each P is a group, and `wait(S-2)` stands
-// before the barrier.
+// With pipelined_async, plain copies become AsyncCopy, selects between a load and 0 too, each P is
+// a group, and `wait(S-2)` stands before the barrier.
 //
 // Products of a group of warps in C lag where S > 2: they go on in the next iteration. The copies
 // then run S-2 iterations ahead, into the version of t-2, which nobody reads behind the barrier:
@@ -101,6 +101,23 @@ Function ResolveConditions(const Function& fn);
 Stmt ResolveConditions(const Stmt& stmt, const Bounds& bounds);
 // Does both in a statement.
 Stmt ResolveBranches(const Stmt& stmt);
+
+// Computes the conditions of a loop's asynchronous copies before it, as bits of a number, where
+// they stay the same for groups of its iterations: taps of a convolution, whose channels are
+// several steps.
+//
+//   for r in 0..36 { async_copy .. where f(r div 4, x) }  -->
+//   let kept = select(f(0, x), 1, 0) + .. + select(f(8, x), 256, 0)
+//   for r in 0..36 { async_copy .. where bit r div 4 of kept }
+Function TabulateConditions(const Function& fn);
+
+// Unrolls the steps of a pipelined loop of tensor cores' products by the versions of its copies,
+// which then are at constant places. A step is some hundred instructions, a tenth of them for that.
+//
+//   for r in 0..16 { async_copy S[(r + 2) mod 3 * 64] ..; mma S[r mod 3 * 64] }  -->
+//   for r in 0..5 { for v in 0..3 unrolled { async_copy S[(v + 2) mod 3 * 64] ..; mma S[v * 64] } }
+//   for rest in 0..1 { .. }
+Function DealVersions(const Function& fn);
 
 // Merges neighbouring statements under equal conditions, so that their loads can be shared.
 //

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <functional>
 
 #include "ir/analysis/affine.h"
@@ -76,6 +77,12 @@ bool IsNumber(const Expr& expr) {
   return expr.as<FloatImm>() || expr.as<IntImm>();
 }
 
+// Returns whether the number's bits are all 0.
+bool IsZero(const Expr& expr) {
+  const auto* real = expr.as<FloatImm>();
+  return real ? real->value == 0 && !std::signbit(real->value) : IsConstant(expr, 0);
+}
+
 // Turns the stores of plain copies into asynchronous ones, one vector loop at a time. Their sources
 // must outlive the loop: the hardware may fetch the data as late as at the wait.
 class AsyncCopies final : public Mutator {
@@ -108,8 +115,8 @@ class AsyncCopies final : public Mutator {
     return copy ? copy : Stmt(store);
   }
 
-  // Returns a copy, or a copy under a condition with a constant elsewhere; null if the store is
-  // neither.
+  // Returns a copy, which zeros may stand in for where a condition fails, or a copy under a
+  // condition with another constant elsewhere; null if the store is neither.
   Stmt Copy(const Store& store, const For* lanes, int64_t count) const {
     const Var* lane = lanes ? &lanes->var : nullptr;
     Expr value = store.value, condition, elsewhere;
@@ -124,6 +131,10 @@ class AsyncCopies final : public Mutator {
     }
     Stmt copy = PlainCopy(Store(store.buffer, store.indices, value, store.mask), lane, count);
     if (!copy || !condition) return copy;
+    if (IsZero(elsewhere)) {
+      const auto& plain = *copy.as<AsyncCopy>();
+      return MakeStmt<AsyncCopy>(plain.destination, plain.source, plain.count, condition);
+    }
     Stmt otherwise = MakeStmt<Store>(store.buffer, store.indices, elsewhere);
     if (lanes) {
       otherwise = MakeStmt<For>(*lane, Expr(count), ForKind::kVectorized, lanes->key, otherwise);
@@ -306,7 +317,7 @@ class LoopPipeliner {
           if (const auto* copy = s.as<AsyncCopy>()) {
             const Access& to = copy->destination;
             return MakeStmt<AsyncCopy>(Access{to.buffer, shift(to.buffer, to.indices)},
-                                       copy->source, copy->count);
+                                       copy->source, copy->count, copy->keep);
           }
           return s;
         },

@@ -127,6 +127,16 @@ class Resolver final : public BoundedMutator {
     return MakeStmt<If>(condition, then, otherwise);
   }
 
+  Stmt Rewrite(const AsyncCopy& copy) override {
+    Stmt result = RewriteChildren(copy);
+    if (!copy.keep) return result;
+    const auto& inner = *result.as<AsyncCopy>();
+    Expr keep = Resolve(inner.keep);
+    if (Equal(keep, inner.keep)) return result;
+    if (IsConstant(keep, 1)) keep = {};
+    return MakeStmt<AsyncCopy>(inner.destination, inner.source, inner.count, keep);
+  }
+
   Expr Rewrite(const Select& select) override {
     Expr condition = Resolve(Mutate(select.condition));
     if (IsConstant(condition, 1)) return Mutate(select.then_value);

@@ -62,6 +62,37 @@ fn stores(X: f32[64], H: {0}[64], G: {0}[64], Y: {0}[64], Z: {0}[64], U: {0}[64]
   }
 }
 
+TEST_CASE("a copy that is not kept everywhere passes its condition on, narrow ones are stored",
+          "[codegen_cuda][nvrtc]") {
+  const std::string function = R"(
+fn copies(X: f32[30], H: f16[30], Y: f32[48], Z: f16[16]) lowered {
+  alloc S: f32[48] shared
+  alloc T: f16[16] shared
+  for t in 0..8 threadIdx.x {
+    async_copy S[t * 4] from X[t * 4 - 4] count 4 where 0 < t && t < 7
+    async_copy S[t * 2 + 32] from X[t * 2] count 2 where X[0] < X[t]
+    async_copy T[t * 2] from H[t * 2 - 1] count 2 where 0 < t
+    async_commit
+    async_wait(0)
+    for i in 0..6 { Y[t * 6 + i] = S[t * 6 + i] }
+    for i in 0..2 { Z[t * 2 + i] = T[t * 2 + i] }
+  }
+})";
+  CheckAsInterpreted(function);
+  const std::string text = KernelsOf(SourceOf({MustParse(function)}));
+  INFO(text);
+  for (const char* line : {
+           "tcc_async_copy<4>(S, t * 4, X, t * 4 - 4, t < 7 && 0 < t);",
+           "tcc_async_copy<2>(S, t * 2 + 32, X, t * 2, X[0] < X[t]);",
+           "T[t * 2] = 0 < t ? H[t * 2 - 1] : ",
+       }) {
+    CHECK(text.find(line) != std::string::npos);
+  }
+  for (const std::string& target : GpuTargets()) {
+    MustCompile(SourceOf({MustParse(function)}, target), target);
+  }
+}
+
 // Each use in each lane was written out: a TopK of 4,099 elements had 5 MB of text.
 TEST_CASE("what the lanes of a vector have in common is written once", "[codegen_cuda]") {
   const std::string function = R"(

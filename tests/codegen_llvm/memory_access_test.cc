@@ -215,6 +215,25 @@ TEST_CASE("an asynchronous copy has arrived when it is awaited", "[codegen_llvm]
   for (int64_t k = 0; k < 32; ++k) REQUIRE(output[k] == input[k / 4 * 4 + 3 - k % 4]);
 }
 
+TEST_CASE("zeros arrive where an asynchronous copy is not kept", "[codegen_llvm]") {
+  Buffer x = FlatBuffer("X", kFloat32, 24);
+  Buffer y = FlatBuffer("Y", kFloat32, 32);
+  Buffer s = FlatBuffer("S", kFloat32, 4);
+  Var i = LoopVar("i");
+  Var j = LoopVar("j");
+  Expr inside = BothOf(Expr(0) < Expr(i), Expr(i) < Expr(7));
+  Stmt copy = MakeStmt<AsyncCopy>(Access{s.var, {Expr(0)}},
+                                  Access{x.var, {Expr(i) * Expr(4) - Expr(4)}}, 4, inside);
+  Stmt body = SeqOf({copy, MakeStmt<AsyncCommit>(), MakeStmt<AsyncWait>(0),
+                     Loop(j, 4, StoreTo(y, Expr(i) * Expr(4) + Expr(j), LoadOf(s, Expr(j))))});
+  Function fn = LoweredFunction("padded", {x, y}, MakeStmt<Allocate>(s, Loop(i, 8, body)));
+  std::vector<float> input = RandomFloats(24, 5);
+  std::vector<float> output = RunFenced(fn, input, std::vector<float>(32, -1), {}, Fence::kAtEnd);
+  for (int64_t k = 0; k < 32; ++k) {
+    REQUIRE(output[k] == (k < 4 || k >= 28 ? 0.0F : input[k - 4]));
+  }
+}
+
 TEST_CASE("a prefetch is one instruction, and harmless outside the buffer", "[codegen_llvm]") {
   Buffer x = FlatBuffer("X", kFloat32, 100);
   Buffer y = FlatBuffer("Y", kFloat32, 100);

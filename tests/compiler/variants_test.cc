@@ -230,6 +230,28 @@ TEST_CASE("implicit GEMM is one product of matrices, its weights made at linking
   }
 }
 
+TEST_CASE("taps are axes of implicit GEMM where their channels fill steps",
+          "[compiler][variants]") {
+  const ConvCase c{"32 channels, padded unevenly",
+                   {2, 32, 6, 5},
+                   {3, 32, 3, 2},
+                   {2, 3, 6, 5},
+                   {{"pads", Ints{2, 0, 0, 1}}}};
+  CheckVariant(ConvGraph(c), "implicit_gemm", c.input);
+  size_t checked = 0;
+  for (const Task& task : TasksOf(Passed(ConvGraph(c)))) {
+    const Variant* variant = FindVariant(task, "implicit_gemm");
+    if (!variant) continue;
+    ++checked;
+    std::string text = Print(variant->fn);
+    INFO(text);
+    CHECK(text.find("_columns: f32[60, 3, 2, 32]") != std::string::npos);
+    CHECK(text.find("_matrix: f32[3, 2, 32, 3]") != std::string::npos);
+    CHECK(text.find("_product: f32[60, 3]") != std::string::npos);
+  }
+  CHECK(checked == 1);
+}
+
 TEST_CASE("convolutions in groups have no implicit GEMM", "[compiler][variants]") {
   for (int64_t group : {2, 4}) {
     ConvCase c{"groups", {1, 4, 6, 6}, {8, 4 / group, 3, 3}, {1, 8, 4, 4}, {{"group", group}}};

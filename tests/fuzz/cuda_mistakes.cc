@@ -83,8 +83,9 @@ constexpr CudaMistake kMistakes[] = {
      CudaMistake::Needs::kCopies},
     {"CUDA: a copy goes one element further",
      [](Text text, uint64_t which) {
-       return Rewrite(text, R"((tcc_async_copy<\d+>\([^;]*)\);)", which,
-                      [](const Match& match) { return match[1].str() + " + 1);"; });
+       return Rewrite(
+           text, R"((tcc_async_copy<\d+>\((?:[^;,]*,){3}[^;,]*)(,[^;]*)?\);)", which,
+           [](const Match& match) { return match[1].str() + " + 1" + match[2].str() + ");"; });
      },
      CudaMistake::Needs::kCopies},
     {"CUDA: a guard is missing",

@@ -216,6 +216,26 @@ TEST_CASE("an asynchronous copy is made by the threads of its innermost loops al
   for (size_t i = 0; i < 8; ++i) CHECK(b[i] == a[i / 2]);
 }
 
+TEST_CASE("zeros arrive where an asynchronous copy is not kept, whatever its source",
+          "[ir][interpreter][threads]") {
+  auto text = [](const char* keep, const char* before_wait) {
+    return fmt::format(
+        "fn f(A: f32[4], B: f32[8]) {{ alloc S: f32[8] {{ for i in 0..4 {{ "
+        "async_copy S[i * 2] from A[i * 2 - 2] count 2 where {} }} async_commit {} async_wait(0) "
+        "for i in 0..8 {{ B[i] = S[i] }} }} }}",
+        keep, before_wait);
+  };
+  std::vector<Tensor> tensors = {RandomTensor({4}, 5), BlankTensor({8})};
+  RunText(text("0 < i && i < 3", ""), tensors);
+  std::vector<double> a = ValuesOf(tensors[0]);
+  CHECK(ValuesOf(tensors[1]) == std::vector<double>{0, 0, a[0], a[1], a[2], a[3], 0, 0});
+
+  Status outside = FailureOf(text("i < 3", ""), tensors);
+  CHECK(Message(outside).find("A[-2]") != std::string::npos);
+  Status early = FailureOf(text("0 < i && i < 3", "B[0] = S[0]"), tensors);
+  CHECK(Message(early).find("S[0] is read but was never written") != std::string::npos);
+}
+
 TEST_CASE("asynchronous copies arrive when they are awaited, not before",
           "[ir][interpreter][threads]") {
   std::string before =

@@ -80,6 +80,7 @@ fn mm(A: f32[13, 11], B: f32[11, 9], C: f32[13, 9]) tensor {
   let y = f16(x)
   {
     async_copy A[0] from B[4] count 4
+    async_copy A[4] from B[0] count 4 where M[2] && y < 1.5
   }
   async_commit
   async_wait(0)

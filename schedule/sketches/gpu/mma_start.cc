@@ -50,6 +50,14 @@ struct Extents {
   }
   // Returns the bytes along k with the padding of such steps, dealt to such parts.
   int64_t Padded(int64_t step, int64_t parts) const { return RoundUp(k_bytes, step * parts); }
+  // Returns the fewest parts, `parts` at least, that share the steps along k evenly: other axes of
+  // the reduction would repeat the padding. 0: there are none.
+  int64_t EvenParts(int64_t parts) const {
+    if (other_terms == 1) return parts;
+    int64_t steps = CeilDivision(k_bytes, kMmaStepBytes / 2);
+    while (parts <= steps && steps % parts != 0) ++parts;
+    return parts <= steps ? parts : 0;
+  }
   // Returns the number of such steps in a part.
   int64_t StepsOf(int64_t step, int64_t parts) const {
     return CeilDivision(k_bytes, step * parts) * other_terms;
@@ -75,9 +83,9 @@ std::optional<MmaStart> StartWithParts(const Extents& extents, int64_t most, con
   for (const MmaLevels& levels : kLevels) {
     int64_t blocks = extents.Blocks(levels);
     int64_t padded = blocks / extents.others * levels.rows() * levels.columns();
-    int64_t parts = CeilDivision(target.multiprocessors, blocks);
+    int64_t parts = extents.EvenParts(CeilDivision(target.multiprocessors, blocks));
     bool fits = 2 * padded <= 3 * extents.rows * extents.columns;
-    if (parts <= most && fits) return MmaStart{levels, parts};
+    if (parts > 0 && parts <= most && fits) return MmaStart{levels, parts};
   }
   return std::nullopt;
 }
@@ -121,7 +129,9 @@ MmaStart WithSteps(MmaStart start, const Extents& extents, const MmaProduct& pro
 // Returns the most parts of whole length.
 int64_t MostParts(const Extents& extents) {
   int64_t steps = extents.k_bytes / kMmaStepBytes * extents.other_terms;
-  return std::min(steps / kMinMmaPartSteps, kMaxMmaParts);
+  int64_t most = std::min(steps / kMinMmaPartSteps, kMaxMmaParts);
+  while (most >= 2 && extents.EvenParts(most) != most) --most;
+  return most;
 }
 
 std::vector<MmaStart> StartsOfWarps(const Extents& extents, const Target& target) {
@@ -160,6 +170,7 @@ std::vector<MmaStart> StartsOfGroups(const Extents& extents, const Target& targe
     std::optional<MmaStart> found;
     for (const MmaLevels& levels : kGroupLevels) {
       for (int64_t parts = least; parts <= most; ++parts) {
+        if (extents.EvenParts(parts) != parts) continue;
         MmaStart start{levels, parts};
         bool better =
             !found || SecondsOfGroups(start, extents, gpu) < SecondsOfGroups(*found, extents, gpu);
@@ -168,7 +179,7 @@ std::vector<MmaStart> StartsOfGroups(const Extents& extents, const Target& targe
     }
     return found;
   };
-  std::vector<MmaStart> starts = {*best(1, 1)};
+  std::vector<MmaStart> starts = {best(1, 1).value()};
   std::optional<MmaStart> parts = best(2, MostParts(extents));
   if (!parts) return starts;
   bool faster = SecondsOfGroups(*parts, extents, gpu) < SecondsOfGroups(starts[0], extents, gpu);

@@ -226,6 +226,30 @@ TEST_CASE("a block that copies asynchronously what another of its launch writes 
   CHECK(output == kernel.expected);
 }
 
+TEST_CASE("a copy that is not kept brings zeros when it is awaited, and reads nothing",
+          "[codegen_cuda][cuda_emulator]") {
+  auto copied = [](const char* keep, const char* wait) {
+    return With(VectorCopy(), "tcc_store_vector(y,",
+                std::string(R"(TCC_SHARED(float, part, 256);
+    tcc_async_copy<4>(part, tcc_thread_x() * 4, x, tcc_thread_x() * 4 - 128, )") +
+                    keep + R"();
+    tcc_async_commit();)" +
+                    wait + R"(
+    tcc_store_vector(y, tcc_thread_x() * 4, tcc_load_vector<4>(part, tcc_thread_x() * 4));
+    if (false) tcc_store_vector(y,)");
+  };
+  const char* wait = "tcc_async_wait<0>();";
+  Kernel kernel = copied("tcc_thread_x() >= 32", wait);
+  std::vector<float> output;
+  Status status = Run(kernel, &output);
+  INFO(Message(status));
+  REQUIRE(status.ok());
+  for (int i = 0; i < 256; ++i) CHECK(output[i] == (i < 128 ? 0 : kernel.inputs[0][i - 128]));
+
+  CheckFound(copied("tcc_thread_x() >= 31", wait), {"x[-4] is outside of its 256 elements"});
+  CheckFound(copied("tcc_thread_x() >= 32", ""), {"part[", "not waited for"});
+}
+
 TEST_CASE("two blocks of a launch that write one element are named",
           "[codegen_cuda][cuda_emulator]") {
   // With the same value, which no result shows.

@@ -125,7 +125,8 @@ class FunctionGenerator {
     Var buffer = scope_.buffers[random_.Below(scope_.buffers.size())];
     Access destination{buffer, Indices(2)};
     Access source{buffer, Indices(1)};
-    return MakeStmt<AsyncCopy>(destination, source, static_cast<int>(1 + random_.Below(16)));
+    Expr keep = random_.OneIn(2) ? exprs_.Make(kBool, 2) : Expr();
+    return MakeStmt<AsyncCopy>(destination, source, static_cast<int>(1 + random_.Below(16)), keep);
   }
 
   Stmt PrefetchStmt() {
