@@ -143,7 +143,7 @@ DoctorCheck CheckLoading() {
 DoctorCheck CheckDriver() {
   StatusOr<CudaDriver> driver = OpenCudaDriver();
   if (!driver.ok()) return {"NVIDIA driver", false, false, Message(driver.status())};
-  StatusOr<std::string> version = CudaVersionOf(*driver);
+  StatusOr<int> version = CudaVersionOf(*driver);
   if (!version.ok()) return {"NVIDIA driver", false, false, Message(version.status())};
   StatusOr<std::vector<CudaDeviceInfo>> devices = ListCudaDevices(*driver);
   if (!devices.ok()) return {"NVIDIA driver", false, false, Message(devices.status())};
@@ -151,7 +151,7 @@ DoctorCheck CheckDriver() {
   names.reserve(devices->size());
   for (const CudaDeviceInfo& device : *devices) names.push_back(Describe(device));
   return {"NVIDIA driver", true, false,
-          fmt::format("supports CUDA {}; {}", *version, fmt::join(names, ", "))};
+          fmt::format("supports CUDA {}; {}", CudaVersionText(*version), fmt::join(names, ", "))};
 }
 
 // Checks the compiler that --emulate uses for CUDA text.

@@ -22,6 +22,7 @@
 #include "graph/passes/infer_shapes.h"
 #include "models/onnx/import_onnx.h"
 #include "runtime/artefact/artefact.h"
+#include "runtime/artefact/gpu_tensor_map.h"
 #include "runtime/executor/run_sizes.h"
 #include "support/printable.h"
 
@@ -92,10 +93,27 @@ StatusOr<Json> SizeRows(const Artefact& artefact) {
   return rows;
 }
 
+// Returns a row for each tensor map of a kernel.
+Json TensorMapRows(const GpuProgram& program, const Metadata& metadata) {
+  Json rows = Json::array();
+  for (size_t i = 0; i < program.kernels.size(); ++i) {
+    for (const GpuLaunch& launch : program.kernels[i].launches) {
+      for (const GpuTensorMap& map : launch.maps) {
+        rows.push_back({{"kernel", metadata.kernels[i].name}, {"map", ToString(map)}});
+      }
+    }
+  }
+  return rows;
+}
+
 StatusOr<Json> ArtefactSummary(const Artefact& artefact) {
   const Metadata& metadata = artefact.metadata;
   std::vector<int64_t> calls = CallsOfKernels(artefact);
-  TCC_ASSIGN_OR_RETURN(std::optional<std::vector<int64_t>> launches, LaunchesOfKernels(artefact));
+  TCC_ASSIGN_OR_RETURN(std::optional<GpuProgram> program, GpuProgramOf(artefact));
+  std::optional<std::vector<int64_t>> launches;
+  if (program) {
+    TCC_ASSIGN_OR_RETURN(launches, LaunchesOfKernels(artefact, *program));
+  }
   Json kernels = Json::array();
   for (size_t i = 0; i < calls.size(); ++i) {
     const KernelInfo& kernel = metadata.kernels[i];
@@ -126,6 +144,9 @@ StatusOr<Json> ArtefactSummary(const Artefact& artefact) {
                   {"kernels", kernels}};
   if (launches) {
     summary["launches"] = std::accumulate(launches->begin(), launches->end(), int64_t{0});
+  }
+  if (Json maps = program ? TensorMapRows(*program, metadata) : Json(); !maps.empty()) {
+    summary["tensor_maps"] = std::move(maps);
   }
   if (std::optional<int64_t> arena = artefact.plan.arena_bytes.AsConstant()) {
     summary["arena_bytes"] = *arena;

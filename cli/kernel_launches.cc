@@ -1,14 +1,18 @@
 #include "cli/kernel_launches.h"
 
-#include "runtime/artefact/gpu_program.h"
 #include "runtime/executor/run_sizes.h"
 
 namespace tcc {
 
-StatusOr<std::optional<std::vector<int64_t>>> LaunchesOfKernels(const Artefact& artefact) {
+StatusOr<std::optional<GpuProgram>> GpuProgramOf(const Artefact& artefact) {
   if (artefact.device != "cuda") return std::nullopt;
   TCC_ASSIGN_OR_RETURN(GpuProgram program, ParseGpuProgram(artefact.kernels.bytes));
   TCC_RETURN_IF_ERROR(VerifyGpuProgram(program, artefact.metadata));
+  return program;
+}
+
+StatusOr<std::optional<std::vector<int64_t>>> LaunchesOfKernels(const Artefact& artefact,
+                                                                const GpuProgram& program) {
   TCC_ASSIGN_OR_RETURN(std::shared_ptr<const RunSizes> usual,
                        RunSizesByShape(artefact.plan).For(artefact.metadata.UsualSizes()));
   std::optional<std::vector<RepeatedStep>> steps = StepsOfRun(artefact.plan, usual->variables);

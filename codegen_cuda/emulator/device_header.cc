@@ -170,6 +170,7 @@ constexpr char kKernels[] = R"text(
 #define TCC_HANDED(type, name) TCC_OUTPUT(type, name)
 #define TCC_TICKETS(name) TccOutput<unsigned, #name, 't'> name
 #define TCC_SHAPE(name) TccShape<#name> name
+#define TCC_MAP(name) TccMapped<#name> name
 #define TCC_SHARED(type, name, count) \
   TccShared<type, #name, __COUNTER__> name(-1, count, __LINE__)
 #define TCC_SHARED_AT(type, name, offset, count) \
@@ -191,6 +192,12 @@ struct TccShape {
   long long value;
   TccShape(const TccArgument& a) : value(a.value) {}
   operator long long() const { return value; }
+};
+template <TccName kName>
+struct TccMapped {
+  static constexpr TccParameter kParameter = {kName.text, sizeof(TccMap), 'm'};
+  const TccMap* map;
+  TccMapped(const TccArgument& a) : map((const TccMap*)a.pointer) {}
 };
 template <auto kFunction>
 struct TccCall;

@@ -44,7 +44,8 @@ CudaResult LaunchError(const Status& status) {
 
 // A launch's arguments as they were when it was enqueued.
 struct Arguments {
-  std::vector<uint64_t> values;
+  std::vector<uint64_t> values;         // the address of its tensor for a tensor map
+  std::vector<TccMap> maps;             // in the order of the parameters of kind 'm'
   std::vector<CudaArgumentNote> notes;  // empty, or one per argument
 
   bool Overlap(size_t i, size_t j) const {
@@ -86,7 +87,11 @@ CudaResult Run(KernelFunction& function, LaunchOptions options, const Arguments&
   // The first launch exposes blocks that rely on earlier blocks, the next one those that rely on
   // later ones.
   options.block_order = function.launches++ % 2 == 0 ? BlockOrder::kReverse : BlockOrder::kForward;
-  for (const uint64_t& value : arguments.values) options.arguments.push_back(&value);
+  auto map = arguments.maps.begin();
+  for (size_t i = 0; i < arguments.values.size(); ++i) {
+    const bool is_map = function.kernel->parameters[i].kind == 'm';
+    options.arguments.push_back(is_map ? static_cast<const void*>(&*map++) : &arguments.values[i]);
+  }
   PoisonOutputs(*function.kernel, arguments);
   const Status status = Launch(*program->program, TheMachine().memory, options);
   return status.ok() ? kCudaSuccess : Fail(LaunchError(status), Message(status));
@@ -106,7 +111,12 @@ CudaResult EnqueueLaunch(KernelFunction& function, const CudaLaunchConfig& confi
   // The arguments are read now, no matter when the work is done.
   Arguments passed;
   for (int i = 0; i < function.kernel->parameter_count; ++i) {
-    std::memcpy(&passed.values.emplace_back(), arguments[i], sizeof(uint64_t));
+    if (function.kernel->parameters[i].kind == 'm') {
+      std::memcpy(&passed.maps.emplace_back(), arguments[i], sizeof(TccMap));
+      passed.values.push_back(std::bit_cast<uint64_t>(passed.maps.back().data));
+    } else {
+      std::memcpy(&passed.values.emplace_back(), arguments[i], sizeof(uint64_t));
+    }
   }
   if (extra != nullptr) {
     const auto* notes = static_cast<const CudaArgumentNote*>(extra[0]);

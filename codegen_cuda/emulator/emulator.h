@@ -78,10 +78,10 @@ struct LaunchOptions {
   Dim3 block = {};
   int64_t dynamic_shared_bytes = 0;
   // The arguments as cuLaunchKernel takes them, in the order of the kernel's parameters: each
-  // points to 8 bytes, which are an address in device memory or a shape.
+  // points to 8 bytes, which are an address in device memory or a shape, or to a TccMap.
   std::vector<const void*> arguments = {};
   // The bytes of each argument's buffer, beyond which accesses fail; empty: up to the end of its
-  // allocation.
+  // allocation. A map has its own bounds.
   std::vector<int64_t> argument_bytes = {};
   // The number of blocks that run in every ThreadOrder, evenly spaced from the first to the last.
   // Each other block runs in one order; the orders alternate.

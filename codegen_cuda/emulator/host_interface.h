@@ -37,9 +37,13 @@ namespace tcc::emulator {
 // thread says of a product; elements are 'h' f16, 'b' bf16, 't' tf32 or 's' s8, `sums` is the first
 // tile of its part of C.
 //
-// TccParameter: a parameter of kind 'i'nput, 'o'utput, 't'ickets or 's'hape. TccArgument: the value
-// passed for it. TccKernel: the description of a kernel that TCC_END_KERNEL defines; `threads` is
-// the most per block.
+// TccMap: a tensor map in the emulated driver's encoding, the innermost dimension first; `mark` is
+// kTccMapMark, and beside it kTccLargeMap if that bit is set. `swizzle` is the number of address
+// bits that are XORed.
+//
+// TccParameter: a parameter of kind 'i'nput, 'o'utput, 't'ickets, 's'hape or tensor 'm'ap.
+// TccArgument: the value passed for it; `pointer` of a map is that to the TccMap. TccKernel: the
+// description of a kernel that TCC_END_KERNEL defines; `threads` is the most per block.
 TCC_DECLARE_HERE_AND_IN_TEXT(
     inline constexpr int kTccSlot = 32; struct TccWhere {
       const char* name;
@@ -62,6 +66,19 @@ TCC_DECLARE_HERE_AND_IN_TEXT(
       TccMatrix b;
       void* sums;
       TccWhere where;
+    };
+    inline constexpr unsigned kTccMapMark = 0x544343;
+    inline constexpr unsigned kTccLargeMap = 1u << 21; struct alignas(64) TccMap {
+      unsigned char* data;
+      unsigned mark;
+      unsigned char rank;
+      unsigned char element_bytes;
+      unsigned char swizzle;
+      bool rounds_to_tf32;
+      unsigned long long extents[5];
+      unsigned long long byte_strides[5];
+      unsigned short box[5];
+      unsigned char rest[22];
     };
     struct TccHost {
       unsigned thread[3];

@@ -9,11 +9,48 @@
 namespace tcc::emulator {
 namespace {
 
+// Drivers up to 13.1 are expected to mark maps of at least this many bytes as large, and no others.
+constexpr int64_t kLargeMapBytes = 128 << 10;
+
+// Returns the bytes from the first element of a map's tensor to the end of the last one.
+int64_t SpanOf(const TccMap& map) {
+  uint64_t span = map.extents[0] * map.element_bytes;
+  for (int i = 1; i < map.rank; ++i) {
+    uint64_t more = 0;
+    if (__builtin_mul_overflow(map.extents[i] - 1, map.byte_strides[i], &more) ||
+        __builtin_add_overflow(span, more, &span)) {
+      return INT64_MAX;
+    }
+  }
+  return static_cast<int64_t>(std::min(span, uint64_t{INT64_MAX}));
+}
+
+Status CheckMap(const DeviceMemory& memory, const char* name, const TccMap& map) {
+  if ((map.mark & ~kTccLargeMap) != kTccMapMark) {
+    return InvalidInput("argument '{}' is not a tensor map", name);
+  }
+  const int64_t span = SpanOf(map);
+  if (memory.BytesFrom(map.data) < span) {
+    return InvalidInput("argument '{}' maps {} bytes, of which {} are device memory", name, span,
+                        memory.BytesFrom(map.data));
+  }
+  const bool is_marked = (map.mark & kTccLargeMap) != 0;
+  if (is_marked == (span >= kLargeMapBytes)) return OkStatus();
+  return InvalidInput("argument '{}' maps {} bytes, but bit 21 of its second word is {}", name,
+                      span, is_marked ? 1 : 0);
+}
+
 StatusOr<TccArgument> Argument(const DeviceMemory& memory, const TccParameter& parameter,
                                const void* value, std::optional<int64_t> bytes) {
   TccArgument argument = {};
   if (parameter.kind == 's') {
     memcpy(&argument.value, value, sizeof(argument.value));
+    return argument;
+  }
+  if (parameter.kind == 'm') {
+    const auto* map = static_cast<const TccMap*>(value);
+    TCC_RETURN_IF_ERROR(CheckMap(memory, parameter.name, *map));
+    argument.pointer = const_cast<TccMap*>(map);
     return argument;
   }
   memcpy(static_cast<void*>(&argument.pointer), value, sizeof(argument.pointer));

@@ -29,6 +29,7 @@ Var VarOf(const Function& fn, const std::vector<Buffer>& workspaces,
     case KernelArgument::Kind::kShape:
       return fn.vars[argument.index];
     case KernelArgument::Kind::kTickets:
+    case KernelArgument::Kind::kTensorMap:
       break;
   }
   TCC_UNREACHABLE();
@@ -42,6 +43,10 @@ std::string ArgumentsText(const Function& fn, const std::vector<Buffer>& workspa
     if (argument.kind == KernelArgument::Kind::kTickets) {
       kernel.tickets = kernel.Fresh("tickets");
       text += fmt::format("TCC_TICKETS({})", kernel.tickets);
+      continue;
+    }
+    if (argument.kind == KernelArgument::Kind::kTensorMap) {
+      text += fmt::format("TCC_MAP({})", kernel.Fresh("map"));
       continue;
     }
     Var var = VarOf(fn, workspaces, argument);

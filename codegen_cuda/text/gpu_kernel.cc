@@ -16,6 +16,8 @@ GpuArgument::Kind KindOf(KernelArgument::Kind kind) {
       return GpuArgument::Kind::kShape;
     case KernelArgument::Kind::kTickets:
       return GpuArgument::Kind::kTickets;
+    case KernelArgument::Kind::kTensorMap:
+      return GpuArgument::Kind::kTensorMap;
   }
   TCC_UNREACHABLE();
 }
@@ -31,6 +33,7 @@ GpuLaunch LaunchOf(const Function& fn, const Launch& launch, uint32_t image) {
   result.static_shared_bytes = launch.static_shared_bytes;
   result.dynamic_shared_bytes = launch.dynamic_shared_bytes;
   result.waits = launch.waits;
+  result.maps = launch.maps;
   for (const KernelArgument& argument : launch.arguments) {
     result.arguments.push_back({KindOf(argument.kind), static_cast<uint32_t>(argument.index)});
   }

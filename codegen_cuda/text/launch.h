@@ -7,17 +7,19 @@
 #include "codegen_cuda/text/place_shared.h"
 #include "ir/expr/function.h"
 #include "ir/simplify/interval.h"
+#include "runtime/artefact/gpu_program.h"
 #include "support/status.h"
 #include "support/target.h"
 
 namespace tcc {
 
-// An argument of a kernel, 8 bytes: a pointer, aligned to 16 bytes, or a shape as a long long.
+// An argument of a kernel: a pointer, aligned to 16 bytes, a shape as a long long, or a tensor map.
 struct KernelArgument {
   // kTickets: a counter of 32 bits for each block along x, zero before and after the launch.
-  enum class Kind : uint8_t { kParameter, kWorkspace, kShape, kTickets };
+  enum class Kind : uint8_t { kParameter, kWorkspace, kShape, kTickets, kTensorMap };
   Kind kind = Kind::kParameter;
-  size_t index = 0;      // into Function::params, the plan's workspaces, or Function::vars
+  // Into Function::params, the plan's workspaces, Function::vars, or Launch::maps.
+  size_t index = 0;
   bool written = false;  // whether this kernel writes it
   bool handed = false;   // whether its last block reads what its other blocks write
 };
@@ -36,6 +38,8 @@ struct Launch {
   // Whether every thread waits for the launch before (GpuLaunch::waits).
   bool waits = false;
   std::vector<KernelArgument> arguments;
+  // Their arrays have the numbers of KernelArgument: a buffer's is its place in Function::params.
+  std::vector<GpuTensorMap> maps;
 
   int64_t Threads() const { return block[0] * block[1] * block[2]; }
 };

@@ -24,11 +24,13 @@ constexpr std::string_view kMachinePart = R"(#ifdef TCC_EMULATOR
 #define TCC_HANDED(type, name) type* name
 #define TCC_TICKETS(name) unsigned* name
 #define TCC_SHAPE(name) const long long name
+#define TCC_MAP(name) const __grid_constant__ TccMap name
 #define TCC_SHARED(type, name, count) __shared__ __align__(16) type name[count]
 #define TCC_SHARED_AT(type, name, offset, count) \
   type* const name = reinterpret_cast<type*>(tcc_dynamic_shared + (offset))
 #define TCC_LOCAL(type, name, count) type name[count]
 #define TCC_FRAGMENTS(type, words, name, count) TccVector<type, words> name[count]
+struct __align__(64) TccMap { unsigned long long words[16]; };
 extern __shared__ __align__(1024) unsigned char tcc_dynamic_shared[];
 
 TCC_DEVICE int tcc_thread_x() { return (int)threadIdx.x; }

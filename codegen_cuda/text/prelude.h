@@ -19,10 +19,12 @@
 //   TCC_KERNEL(name, threads)(PARAMS) { ... }   at file scope; threads = the most per block;
 //                                               TCC_ONE_BLOCK_KERNEL may take all registers
 //   TCC_END_KERNEL(name)                        at file scope, after the body; nothing for NVRTC
-//   PARAMS, in the order of Launch::arguments, separated by commas; each is 8 bytes as an argument:
+//   PARAMS, in the order of Launch::arguments, separated by commas; as an argument a map is 128
+//   bytes at a multiple of 64, any other 8 bytes:
 //     TCC_INPUT(T, name)     a buffer that this kernel only reads
 //     TCC_OUTPUT(T, name)    a buffer that it writes, and may read
 //     TCC_SHAPE(name)        a const long long
+//     TCC_MAP(name)          a tensor map (GpuTensorMap)
 //   TCC_DEVICE               the specifiers of a function of the portable part
 //   TCC_SHARED(T, name, count);             static shared memory, uninitialised, 16-byte aligned
 //   TCC_SHARED_AT(T, name, offset, count);  the same in dynamic shared memory, from byte `offset`

@@ -25,7 +25,7 @@ namespace tcc {
 
 // The version of the format, which covers the plan's encoding and the kernel ABI (kernel_abi.h),
 // too.
-inline constexpr uint32_t kArtefactVersion = 5;
+inline constexpr uint32_t kArtefactVersion = 6;
 
 struct Artefact {
   std::string target;          // as on the command line: "native", "x86-64-v3", "sm_86"

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/artefact/gpu_tensor_map.h"
+#include "support/integer_division.h"
 #include "support/target.h"
 
 namespace tcc {
@@ -11,8 +13,9 @@ namespace {
 constexpr uint64_t kMaxThreads = kCudaLimits.max_threads;
 constexpr uint32_t kMaxThreadsInZ = kCudaLimits.max_threads_in_z;
 constexpr int64_t kMaxSharedBytes = kCudaLimits.max_shared_bytes;
-// The most arguments of a launch: 4096 bytes of parameters, 8 each.
-constexpr size_t kMaxArguments = 512;
+constexpr size_t kMaxArgumentBytes = 4096;
+// The oldest arch that has tensor maps.
+constexpr int kSmOfTensorMaps = 90;
 
 bool IsSymbol(const std::string& text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c > ' ' && c < 0x7f; });
@@ -38,7 +41,7 @@ Status CheckShared(const GpuLaunch& launch) {
       kMaxSharedBytes);
 }
 
-size_t ArgumentLimit(GpuArgument::Kind kind, const GpuKernel& kernel) {
+size_t ArgumentLimit(GpuArgument::Kind kind, const GpuLaunch& launch, const GpuKernel& kernel) {
   switch (kind) {
     case GpuArgument::Kind::kBuffer:
       return kernel.buffers;
@@ -48,26 +51,59 @@ size_t ArgumentLimit(GpuArgument::Kind kind, const GpuKernel& kernel) {
       return kernel.shapes;
     case GpuArgument::Kind::kTickets:
       return 1;
+    case GpuArgument::Kind::kTensorMap:
+      return launch.maps.size();
   }
   __builtin_unreachable();
 }
 
+Status CheckArgument(const std::string& what, const GpuArgument& argument, const GpuLaunch& launch,
+                     const GpuKernel& kernel) {
+  size_t limit = ArgumentLimit(argument.kind, launch, kernel);
+  if (argument.index < limit) return OkStatus();
+  return InvalidInput("{} is number {} of its kind; there are {}", what, argument.index, limit);
+}
+
 Status CheckArguments(const GpuLaunch& launch, const GpuKernel& kernel) {
-  if (launch.arguments.size() > kMaxArguments) {
-    return InvalidInput("a launch has {} arguments; expected at most {}", launch.arguments.size(),
-                        kMaxArguments);
-  }
+  size_t bytes = 0;
   for (size_t i = 0; i < launch.arguments.size(); ++i) {
     const GpuArgument& argument = launch.arguments[i];
-    size_t limit = ArgumentLimit(argument.kind, kernel);
-    if (argument.index < limit) continue;
-    return InvalidInput("argument {} is number {} of its kind; there are {}", i, argument.index,
-                        limit);
+    TCC_RETURN_IF_ERROR(CheckArgument(fmt::format("argument {}", i), argument, launch, kernel));
+    const bool is_map = argument.kind == GpuArgument::Kind::kTensorMap;
+    bytes = is_map ? RoundUp(bytes, size_t{64}) + 128 : bytes + 8;
+  }
+  if (bytes <= kMaxArgumentBytes) return OkStatus();
+  return InvalidInput("the arguments of a launch take {} bytes; expected at most {}", bytes,
+                      kMaxArgumentBytes);
+}
+
+Status CheckMap(const GpuTensorMap& map, const GpuLaunch& launch, const GpuKernel& kernel) {
+  const GpuArgument& array = map.array;
+  if (array.kind != GpuArgument::Kind::kBuffer && array.kind != GpuArgument::Kind::kWorkspace) {
+    return InvalidInput("its array is an argument of kind {}; expected a buffer or workspace",
+                        static_cast<int>(array.kind));
+  }
+  TCC_RETURN_IF_ERROR(CheckArgument("its array", array, launch, kernel));
+  TCC_RETURN_IF_ERROR(CheckTensorMap(map, kernel.shapes));
+  const int64_t bytes = launch.static_shared_bytes + launch.dynamic_shared_bytes;
+  if (BoxBytes(map) <= bytes) return OkStatus();
+  return InvalidInput("a box has {} bytes; the launch has {} of shared memory", BoxBytes(map),
+                      bytes);
+}
+
+Status CheckMaps(const GpuLaunch& launch, const GpuKernel& kernel, int sm) {
+  if (!launch.maps.empty() && sm < kSmOfTensorMaps) {
+    return InvalidInput("'{}' has tensor maps, which sm_{} lacks", launch.symbol, sm);
+  }
+  for (size_t i = 0; i < launch.maps.size(); ++i) {
+    TCC_RETURN_IF_ERROR(
+        Annotate(CheckMap(launch.maps[i], launch, kernel), fmt::format("tensor map {}", i)));
   }
   return OkStatus();
 }
 
-Status CheckLaunch(const GpuLaunch& launch, const GpuKernel& kernel, size_t images) {
+Status CheckLaunch(const GpuLaunch& launch, const GpuKernel& kernel, const GpuProgram& program) {
+  const size_t images = program.images.size();
   if (!IsSymbol(launch.symbol)) return InvalidInput("a launch's symbol is not a word");
   if (launch.image >= images) {
     return InvalidInput("'{}' is in image {}; there are {}", launch.symbol, launch.image, images);
@@ -77,15 +113,16 @@ Status CheckLaunch(const GpuLaunch& launch, const GpuKernel& kernel, size_t imag
   }
   TCC_RETURN_IF_ERROR(CheckBlock(launch));
   TCC_RETURN_IF_ERROR(CheckShared(launch));
+  TCC_RETURN_IF_ERROR(CheckMaps(launch, kernel, program.sm));
   return CheckArguments(launch, kernel);
 }
 
-Status CheckKernel(const GpuKernel& kernel, size_t images) {
+Status CheckKernel(const GpuKernel& kernel, const GpuProgram& program) {
   for (const SizeExpr& bytes : kernel.workspace_bytes) {
     TCC_RETURN_IF_ERROR(Annotate(CheckSizeExpr(bytes, kernel.shapes), "workspace"));
   }
   for (const GpuLaunch& launch : kernel.launches) {
-    TCC_RETURN_IF_ERROR(CheckLaunch(launch, kernel, images));
+    TCC_RETURN_IF_ERROR(CheckLaunch(launch, kernel, program));
   }
   return OkStatus();
 }
@@ -105,7 +142,7 @@ Status VerifyGpuProgram(const GpuProgram& program, const Metadata& metadata) {
       return InvalidInput("kernels section: image {} is empty", i);
   }
   for (size_t i = 0; i < program.kernels.size(); ++i) {
-    TCC_RETURN_IF_ERROR(Annotate(CheckKernel(program.kernels[i], program.images.size()),
+    TCC_RETURN_IF_ERROR(Annotate(CheckKernel(program.kernels[i], program),
                                  fmt::format("kernel '{}'", metadata.kernels[i].name)));
   }
   return OkStatus();

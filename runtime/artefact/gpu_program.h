@@ -23,13 +23,37 @@ struct GpuImage {
   std::vector<uint8_t> ptx = {};
 };
 
-// An argument of a launch. Every argument takes 8 bytes: the address of a buffer or workspace, at a
-// multiple of 16, or a shape as an int64. Tickets are a counter of 32 bits for each block along x,
-// all zero before and after the launch; launches that run one after the other may share them.
+// An argument of a launch. It takes 8 bytes: the address of a buffer or workspace, at a multiple of
+// 16, or a shape as an int64; only a tensor map takes 128 bytes, at a multiple of 64. Tickets are a
+// counter of 32 bits for each block along x, all zero before and after the launch; launches that
+// run one after the other may share them.
 struct GpuArgument {
-  enum class Kind : uint8_t { kBuffer, kWorkspace, kShape, kTickets };
+  enum class Kind : uint8_t { kBuffer, kWorkspace, kShape, kTickets, kTensorMap };
   Kind kind = Kind::kBuffer;
-  uint32_t index = 0;  // into the buffers of the Call, the kernel's workspaces, its shapes; or 0
+  // Into the buffers of the Call, the kernel's workspaces, its shapes, the launch's maps; or 0.
+  uint32_t index = 0;
+};
+
+// The type of a tensor map's elements. kTf32 is float32 that a copy rounds to tf32.
+enum class GpuMapType : uint8_t { kU8, kU16, kF16, kBF16, kF32, kTf32 };
+
+// The order of a box in shared memory: its rows as they are, or rows of 32, 64 or 128 bytes whose
+// chunks of 16 bytes change places: n = 1, 2 or 3 bits of the address from bit 4 on are XORed with
+// those from bit 7 on.
+enum class GpuSwizzle : uint8_t { kNone, k32Bytes, k64Bytes, k128Bytes };
+
+// A view of an array in global memory, of which a kernel copies boxes to shared memory; elements
+// outside of the extents are copied as zeros. The runtime has the driver encode it before each
+// launch. Dimensions are in the driver's order: the innermost one, whose elements are neighbours,
+// is the first.
+struct GpuTensorMap {
+  GpuArgument array = {};  // a buffer or a workspace
+  SizeExpr byte_offset = 0;
+  GpuMapType type = GpuMapType::kU8;
+  std::vector<SizeExpr> extents = {};
+  std::vector<SizeExpr> byte_strides = {};  // of all dimensions but the innermost
+  std::vector<uint32_t> box = {};
+  GpuSwizzle swizzle = GpuSwizzle::kNone;
 };
 
 struct GpuLaunch {
@@ -43,6 +67,7 @@ struct GpuLaunch {
   // memory (griddepcontrol.wait), so that this launch may begin while that one ends.
   bool waits = false;
   std::vector<GpuArgument> arguments = {};
+  std::vector<GpuTensorMap> maps = {};
 };
 
 // The kernel that a plan's Call runs: the launches in order, each after all of the one before.

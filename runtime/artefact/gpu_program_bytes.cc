@@ -9,7 +9,8 @@ constexpr size_t kMinExprBytes = 4;
 constexpr size_t kMinTextBytes = 4;
 constexpr size_t kMinImageBytes = 8;
 constexpr size_t kArgumentBytes = 5;
-constexpr size_t kMinLaunchBytes = kMinTextBytes + 4 + 3 * (kMinExprBytes + 4) + 16 + 1 + 4;
+constexpr size_t kMinMapBytes = kArgumentBytes + kMinExprBytes + 1 + 3 * 4 + 1;
+constexpr size_t kMinLaunchBytes = kMinTextBytes + 4 + 3 * (kMinExprBytes + 4) + 16 + 1 + 2 * 4;
 constexpr size_t kMinKernelBytes = 16;
 
 void WriteBlob(ByteWriter& writer, const std::vector<uint8_t>& bytes) {
@@ -31,6 +32,52 @@ Enum ReadEnum(ByteReader& reader, Enum last, const char* what) {
   return last;
 }
 
+void Write(ByteWriter& writer, const GpuArgument& argument) {
+  writer.U8(static_cast<uint8_t>(argument.kind));
+  writer.U32(argument.index);
+}
+
+GpuArgument ReadArgument(ByteReader& reader) {
+  auto kind = ReadEnum(reader, GpuArgument::Kind::kTensorMap, "kind of argument");
+  return {kind, reader.U32()};
+}
+
+void Write(ByteWriter& writer, const std::vector<SizeExpr>& exprs) {
+  writer.Count(exprs.size());
+  for (const SizeExpr& expr : exprs) Write(writer, expr);
+}
+
+std::vector<SizeExpr> ReadSizeExprs(ByteReader& reader) {
+  std::vector<SizeExpr> exprs;
+  size_t count = reader.Count(kMinExprBytes);
+  for (size_t i = 0; i < count && reader.ok(); ++i) exprs.push_back(ReadSizeExpr(reader));
+  return exprs;
+}
+
+void Write(ByteWriter& writer, const GpuTensorMap& map) {
+  Write(writer, map.array);
+  Write(writer, map.byte_offset);
+  writer.U8(static_cast<uint8_t>(map.type));
+  Write(writer, map.extents);
+  Write(writer, map.byte_strides);
+  writer.Count(map.box.size());
+  for (uint32_t elements : map.box) writer.U32(elements);
+  writer.U8(static_cast<uint8_t>(map.swizzle));
+}
+
+GpuTensorMap ReadMap(ByteReader& reader) {
+  GpuTensorMap map;
+  map.array = ReadArgument(reader);
+  map.byte_offset = ReadSizeExpr(reader);
+  map.type = ReadEnum(reader, GpuMapType::kTf32, "type of a tensor map");
+  map.extents = ReadSizeExprs(reader);
+  map.byte_strides = ReadSizeExprs(reader);
+  size_t rank = reader.Count(sizeof(uint32_t));
+  for (size_t i = 0; i < rank && reader.ok(); ++i) map.box.push_back(reader.U32());
+  map.swizzle = ReadEnum(reader, GpuSwizzle::k128Bytes, "swizzle of a tensor map");
+  return map;
+}
+
 void Write(ByteWriter& writer, const GpuLaunch& launch) {
   writer.Text(launch.symbol);
   writer.U32(launch.image);
@@ -40,10 +87,9 @@ void Write(ByteWriter& writer, const GpuLaunch& launch) {
   writer.I64(launch.dynamic_shared_bytes);
   writer.U8(launch.waits ? 1 : 0);
   writer.Count(launch.arguments.size());
-  for (const GpuArgument& argument : launch.arguments) {
-    writer.U8(static_cast<uint8_t>(argument.kind));
-    writer.U32(argument.index);
-  }
+  for (const GpuArgument& argument : launch.arguments) Write(writer, argument);
+  writer.Count(launch.maps.size());
+  for (const GpuTensorMap& map : launch.maps) Write(writer, map);
 }
 
 GpuLaunch ReadLaunch(ByteReader& reader) {
@@ -56,10 +102,10 @@ GpuLaunch ReadLaunch(ByteReader& reader) {
   launch.dynamic_shared_bytes = reader.I64();
   launch.waits = ReadEnum(reader, uint8_t{1}, "kind of launch") != 0;
   size_t arguments = reader.Count(kArgumentBytes);
-  for (size_t i = 0; i < arguments && reader.ok(); ++i) {
-    auto kind = ReadEnum(reader, GpuArgument::Kind::kTickets, "kind of argument");
-    launch.arguments.push_back({kind, reader.U32()});
-  }
+  for (size_t i = 0; i < arguments && reader.ok(); ++i)
+    launch.arguments.push_back(ReadArgument(reader));
+  size_t maps = reader.Count(kMinMapBytes);
+  for (size_t i = 0; i < maps && reader.ok(); ++i) launch.maps.push_back(ReadMap(reader));
   return launch;
 }
 
@@ -70,9 +116,7 @@ GpuKernel ReadKernel(ByteReader& reader) {
   size_t launches = reader.Count(kMinLaunchBytes);
   for (size_t i = 0; i < launches && reader.ok(); ++i)
     kernel.launches.push_back(ReadLaunch(reader));
-  size_t workspaces = reader.Count(kMinExprBytes);
-  for (size_t i = 0; i < workspaces && reader.ok(); ++i)
-    kernel.workspace_bytes.push_back(ReadSizeExpr(reader));
+  kernel.workspace_bytes = ReadSizeExprs(reader);
   return kernel;
 }
 
@@ -93,8 +137,7 @@ std::vector<uint8_t> GpuProgramBytes(const GpuProgram& program) {
     writer.U32(kernel.shapes);
     writer.Count(kernel.launches.size());
     for (const GpuLaunch& launch : kernel.launches) Write(writer, launch);
-    writer.Count(kernel.workspace_bytes.size());
-    for (const SizeExpr& bytes : kernel.workspace_bytes) Write(writer, bytes);
+    Write(writer, kernel.workspace_bytes);
   }
   return writer.Take();
 }

@@ -43,7 +43,7 @@ std::string_view PublicName(std::string_view call) {
 }
 
 constexpr bool IsRequired(std::string_view call) {
-  return call != "cuLaunchKernelEx";
+  return call != "cuLaunchKernelEx" && call != "cuTensorMapEncodeTiled";
 }
 
 constexpr Symbol<CudaDriver> kSymbols[] = {
@@ -102,10 +102,14 @@ StatusOr<CudaDriver> OpenCudaDriver() {
   return driver;
 }
 
-StatusOr<std::string> CudaVersionOf(const CudaDriver& driver) {
-  int version = 0;  // 12040
+StatusOr<int> CudaVersionOf(const CudaDriver& driver) {
+  int version = 0;
   TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(driver, "asking the CUDA driver for its version",
                                     cuDriverGetVersion, &version));
+  return version;
+}
+
+std::string CudaVersionText(int version) {
   return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
 

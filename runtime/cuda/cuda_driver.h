@@ -14,8 +14,10 @@ namespace tcc {
 // Unavailable if there is none or it lacks a function.
 StatusOr<CudaDriver> OpenCudaDriver();
 
-// Returns the newest CUDA that the driver supports: "12.4".
-StatusOr<std::string> CudaVersionOf(const CudaDriver& driver);
+// Returns the newest CUDA that the driver supports: 12040 for 12.4.
+StatusOr<int> CudaVersionOf(const CudaDriver& driver);
+// Returns "12.4" for 12040.
+std::string CudaVersionText(int version);
 
 // Converts a result of the driver into a Status. The message names the call, the error and `what`
 // was going on ("loading image 0"). The code depends on the error: ResourceExhausted for memory,

@@ -84,6 +84,8 @@ StatusOr<std::shared_ptr<const CudaProgram>> CudaProgram::Load(
   program->context_ = std::move(context);
   CudaScope scope(*program->context_);
   TCC_RETURN_IF_ERROR(scope.status());
+  TCC_ASSIGN_OR_RETURN(program->driver_version_, CudaVersionOf(program->context_->driver()));
+  TCC_RETURN_IF_ERROR(program->CheckTensorMaps());
   TCC_RETURN_IF_ERROR(program->LoadImages(artefact.target));
   TCC_RETURN_IF_ERROR(program->FindFunctions());
   TCC_RETURN_IF_ERROR(program->DecideOverlap());
@@ -137,14 +139,24 @@ Status CudaProgram::FindFunctions() {
   return OkStatus();
 }
 
+Status CudaProgram::CheckTensorMaps() const {
+  if (context_->driver().cuTensorMapEncodeTiled != nullptr) return OkStatus();
+  for (const GpuKernel& kernel : program_.kernels) {
+    auto launch = std::ranges::find_if(kernel.launches,
+                                       [](const GpuLaunch& each) { return !each.maps.empty(); });
+    if (launch == kernel.launches.end()) continue;
+    return Missing(
+        "kernel '{}' needs a driver for CUDA 12.0 or newer: it has tensor maps; this one "
+        "is for {}",
+        launch->symbol, CudaVersionText(driver_version_));
+  }
+  return OkStatus();
+}
+
 Status CudaProgram::DecideOverlap() {
   TCC_ASSIGN_OR_RETURN(const bool wanted, IsOverlapWanted());
-  const CudaDriver& driver = context_->driver();
-  if (!wanted || driver.cuLaunchKernelEx == nullptr || !AnyWaits(program_)) return OkStatus();
-  int version = 0;
-  TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(driver, "asking the CUDA driver for its version",
-                                    cuDriverGetVersion, &version));
-  overlaps_launches_ = version >= kDriverOfOverlap;
+  overlaps_launches_ = wanted && context_->driver().cuLaunchKernelEx != nullptr &&
+                       driver_version_ >= kDriverOfOverlap && AnyWaits(program_);
   return OkStatus();
 }
 

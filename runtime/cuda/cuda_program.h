@@ -31,6 +31,8 @@ class CudaProgram {
   }
   // Whether a launch that waits itself (GpuLaunch::waits) may begin while the one before it ends.
   bool overlaps_launches() const { return overlaps_launches_; }
+  // Returns the newest CUDA that the driver supports (CudaVersionOf).
+  int driver_version() const { return driver_version_; }
   uint8_t* weights() const { return weights_.data(); }
   // Returns the pool from which all executors of the program allocate.
   const CudaPool& pool() const { return pool_; }
@@ -39,6 +41,7 @@ class CudaProgram {
   CudaProgram() = default;
   Status LoadImages(const std::string& target);
   Status FindFunctions();
+  Status CheckTensorMaps() const;
   Status DecideOverlap();
   Status UploadWeights(std::span<const uint8_t> weights);
 
@@ -46,6 +49,7 @@ class CudaProgram {
   GpuProgram program_;  // without the images' bytes
   std::vector<CudaModule> modules_;
   std::vector<std::vector<CudaFunctionHandle>> functions_;
+  int driver_version_ = 0;
   bool overlaps_launches_ = false;
   CudaMemory weights_;
   CudaPool pool_;

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "runtime/cuda/tensor_map.h"
 #include "support/check.h"
 #include "support/integer_division.h"
 
@@ -329,9 +330,29 @@ void CudaQueue::Pass(const void* buffer, CudaArgumentNote note) {
   Pass(AddressOf(begin), note);
 }
 
-void CudaQueue::PassAll(const GpuLaunch& launch, const LaunchArguments& arguments) {
+Status CudaQueue::PassMap(const GpuLaunch& launch, uint32_t index,
+                          const LaunchArguments& arguments) {
+  const GpuTensorMap& map = launch.maps[index];
+  const uint32_t array = map.array.index;
+  const bool is_buffer = map.array.kind == GpuArgument::Kind::kBuffer;
+  const BufferPlace place = is_buffer ? BufferPlace{static_cast<uint8_t*>(arguments.buffers[array]),
+                                                    arguments.bytes[array]}
+                                      : workspaces_[array];
+  StatusOr<EncodedMap> encoded =
+      EncodeTensorMap(driver(), program_->driver_version(), map, place, arguments.shape_args);
+  if (!encoded.ok()) {
+    return Annotate(encoded.status(), fmt::format("tensor map {} of '{}'", index, launch.symbol));
+  }
+  maps_[index] = encoded->map;
+  Pass(uint64_t{0}, {encoded->bytes, CudaArgumentNote::Kind::kKnown});
+  return OkStatus();
+}
+
+// Sets value_places_ and notes_.
+Status CudaQueue::PassAll(const GpuLaunch& launch, const LaunchArguments& arguments) {
   values_.clear();
   notes_.clear();
+  maps_.resize(launch.maps.size());
   for (const auto& [kind, index] : launch.arguments) {
     switch (kind) {
       case GpuArgument::Kind::kBuffer:
@@ -347,8 +368,18 @@ void CudaQueue::PassAll(const GpuLaunch& launch, const LaunchArguments& argument
       case GpuArgument::Kind::kShape:
         Pass(static_cast<uint64_t>(arguments.shape_args[index]), {});
         break;
+      case GpuArgument::Kind::kTensorMap:
+        TCC_RETURN_IF_ERROR(PassMap(launch, index, arguments));
+        break;
     }
   }
+  value_places_.clear();
+  for (size_t i = 0; i < values_.size(); ++i) {
+    const auto& [kind, index] = launch.arguments[i];
+    const bool is_map = kind == GpuArgument::Kind::kTensorMap;
+    value_places_.push_back(is_map ? static_cast<void*>(&maps_[index]) : &values_[i]);
+  }
+  return OkStatus();
 }
 
 Status CudaQueue::Enqueue(const GpuLaunch& launch, CudaFunctionHandle function,
@@ -356,9 +387,7 @@ Status CudaQueue::Enqueue(const GpuLaunch& launch, CudaFunctionHandle function,
   TCC_ASSIGN_OR_RETURN(auto grid, GridOf(launch, arguments.shape_args));
   if (!grid) return OkStatus();
   if (HasTickets(launch)) TCC_RETURN_IF_ERROR(GrowTickets((*grid)[0]));
-  PassAll(launch, arguments);
-  value_places_.clear();
-  for (uint64_t& value : values_) value_places_.push_back(&value);
+  TCC_RETURN_IF_ERROR(PassAll(launch, arguments));
   std::array<void*, 1> all_notes = {notes_.data()};
   void** notes = driver().takes_notes ? all_notes.data() : nullptr;
   if (std::exchange(after_kernel_, true) && launch.waits && program_->overlaps_launches()) {

@@ -56,7 +56,8 @@ class CudaQueue final : public DeviceQueue {
   Status PlaceWorkspaces(const GpuKernel& kernel, std::span<const int64_t> shapes);
   void Pass(uint64_t value, const CudaArgumentNote& note);
   void Pass(const void* buffer, CudaArgumentNote note);
-  void PassAll(const GpuLaunch& launch, const LaunchArguments& arguments);
+  Status PassMap(const GpuLaunch& launch, uint32_t index, const LaunchArguments& arguments);
+  Status PassAll(const GpuLaunch& launch, const LaunchArguments& arguments);
   Status Enqueue(size_t kernel, const LaunchArguments& arguments);
   Status Enqueue(const GpuLaunch& launch, CudaFunctionHandle function,
                  const LaunchArguments& arguments);
@@ -85,7 +86,8 @@ class CudaQueue final : public DeviceQueue {
   // The arguments of the current kernel, kept to save their allocation.
   std::vector<BufferPlace> workspaces_;
   std::vector<const uint8_t*> passed_;
-  std::vector<uint64_t> values_;
+  std::vector<uint64_t> values_;  // 0 for a tensor map
+  std::vector<CudaTensorMap> maps_;
   std::vector<void*> value_places_;
   std::vector<CudaArgumentNote> notes_;
 };

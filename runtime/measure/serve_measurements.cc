@@ -124,7 +124,7 @@ StatusOr<std::shared_ptr<const CudaContext>> OpenGpu(uint32_t ordinal) {
 
 StatusOr<GpuFacts> FactsOf(const CudaContext& context) {
   const CudaDeviceInfo& device = context.device();
-  TCC_ASSIGN_OR_RETURN(std::string version, CudaVersionOf(context.driver()));
+  TCC_ASSIGN_OR_RETURN(const int version, CudaVersionOf(context.driver()));
   std::array<char, 32> bus{};
   TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(context.driver(), "asking a device where it is",
                                     cuDeviceGetPCIBusId, bus.data(), static_cast<int>(bus.size()),
@@ -133,7 +133,7 @@ StatusOr<GpuFacts> FactsOf(const CudaContext& context) {
                   .multiprocessors = static_cast<uint32_t>(device.multiprocessors),
                   .l2_bytes = static_cast<uint64_t>(device.l2_bytes),
                   .memory_bytes = static_cast<uint64_t>(device.memory_bytes),
-                  .driver = std::move(version),
+                  .driver = CudaVersionText(version),
                   .bus = bus.data(),
                   .takes_text = context.driver().takes_notes};
 }

@@ -76,6 +76,28 @@ struct CudaLaunchConfig {
   unsigned attribute_count = 0;
 };
 
+// A tensor map in the driver's encoding, and the values that it is encoded from.
+struct alignas(64) CudaTensorMap {
+  std::uint64_t words[16] = {};
+};
+enum CudaMapType : int {
+  kCudaMapU8 = 0,
+  kCudaMapU16 = 1,
+  kCudaMapF16 = 6,
+  kCudaMapF32 = 7,
+  kCudaMapBF16 = 9,
+  kCudaMapTf32 = 11,
+};
+enum CudaMapSwizzle : int {
+  kCudaMapNoSwizzle = 0,
+  kCudaMapSwizzle32 = 1,
+  kCudaMapSwizzle64 = 2,
+  kCudaMapSwizzle128 = 3,
+};
+inline constexpr int kCudaMapNoInterleave = 0;  // the tensor is not one of blocks of channels
+inline constexpr int kCudaMapL2Line = 2;        // what misses in L2 is fetched by 128 bytes
+inline constexpr int kCudaMapZeros = 0;         // elements outside of the tensor are zeros
+
 // Expands CALL(symbol in the library, parameters, their names) for each function; all of them
 // return a CudaResult.
 // clang-format off
@@ -182,7 +204,14 @@ struct CudaLaunchConfig {
   CALL(cuLaunchKernelEx, \
        (const CudaLaunchConfig* config, CudaFunctionHandle function, void** arguments, \
        void** extra), \
-       (config, function, arguments, extra))
+       (config, function, arguments, extra)) \
+  CALL(cuTensorMapEncodeTiled, \
+       (CudaTensorMap* map, int type, unsigned rank, void* address, \
+       const std::uint64_t* extents, const std::uint64_t* byte_strides, const unsigned* box, \
+       const unsigned* element_strides, int interleave, int swizzle, int l2_promotion, \
+       int fill), \
+       (map, type, rank, address, extents, byte_strides, box, element_strides, interleave, \
+       swizzle, l2_promotion, fill))
 // clang-format on
 
 // The symbol that a driver exports if it accepts argument notes.
@@ -190,14 +219,15 @@ inline constexpr char kCudaTakesNotes[] = "tcc_takes_argument_notes";
 
 // A note to the emulated driver about an argument of a launch, beside its value.
 struct CudaArgumentNote {
-  // kKnown: a shape, or an argument that an earlier launch of the same kernel has already got.
+  // kKnown: a shape, a tensor map, or an argument that an earlier launch of the same kernel has
+  // already got.
   enum class Kind : uint8_t { kKnown, kBuffer, kWorkspace };
   int64_t bytes = 0;
   Kind kind = Kind::kKnown;
 };
 
 // The driver's functions, each under its symbol: libcuda's, or the emulator's. cuLaunchKernelEx is
-// null in drivers before 11.8.
+// null in drivers before 11.8, cuTensorMapEncodeTiled in those before 12.0.
 struct CudaDriver {
   // If true, the launches' `extra` is {an array of CudaArgumentNote, one per argument} or null;
   // libcuda accepts null only.

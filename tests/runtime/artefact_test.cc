@@ -155,9 +155,9 @@ TEST_CASE("damage is named", "[runtime][artefact]") {
     return Refusal(changed);
   };
   CHECK(with(0, 'x') == "not a tcc artefact");
-  CHECK(with(kVersionAt, 9) == "format version 9; this runtime reads version 5");
+  CHECK(with(kVersionAt, 9) == "format version 9; this runtime reads version 6");
   CHECK(with(kTableAt, 7) == "header does not match its SHA-256");
-  CHECK(with(kVersionAt, 3) == "format version 3; this runtime reads version 5");
+  CHECK(with(kVersionAt, 3) == "format version 3; this runtime reads version 6");
   CHECK(with(bytes.size() - 1, 0x7f) == "notes section does not match its SHA-256");
   CHECK(Refusal({}) == "not a tcc artefact but an empty file");
 }

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <functional>
 
+#include "runtime/artefact/gpu_tensor_map.h"
 #include "support/random.h"
 
 using namespace tcc;
@@ -10,6 +11,17 @@ using namespace tcc;
 namespace {
 
 using Kind = GpuArgument::Kind;
+
+// A matrix of f16 with 64 columns and a free number of rows, in boxes of 16 rows.
+GpuTensorMap SampleMap() {
+  return {.array = {Kind::kBuffer, 1},
+          .byte_offset = 256,
+          .type = GpuMapType::kF16,
+          .extents = {64, SizeExpr::Variable(0)},
+          .byte_strides = {128},
+          .box = {64, 16},
+          .swizzle = GpuSwizzle::k128Bytes};
+}
 
 // Two launches with a workspace between them; the first one's grid depends on a shape.
 GpuProgram SampleProgram() {
@@ -24,8 +36,12 @@ GpuProgram SampleProgram() {
                    .block = {32, 4, 2},
                    .dynamic_shared_bytes = 65536,
                    .waits = true,
-                   .arguments = {{Kind::kWorkspace, 0}, {Kind::kBuffer, 1}, {Kind::kTickets, 0}}};
-  GpuProgram program{.sm = 86, .code = GpuCode::kCubin, .images = {}, .kernels = {}};
+                   .arguments = {{Kind::kWorkspace, 0},
+                                 {Kind::kBuffer, 1},
+                                 {Kind::kTickets, 0},
+                                 {Kind::kTensorMap, 0}},
+                   .maps = {SampleMap()}};
+  GpuProgram program{.sm = 90, .code = GpuCode::kCubin, .images = {}, .kernels = {}};
   program.images = {{.code = {1, 2, 3}}, {.code = {4}, .ptx = {'.', 'v'}}};
   program.kernels = {{.buffers = 2,
                       .shapes = 1,
@@ -47,6 +63,10 @@ std::string Refusal(const std::function<void(GpuProgram&)>& change) {
   return Message(VerifyGpuProgram(program, SampleMetadata()));
 }
 
+std::string MapRefusal(const std::function<void(GpuTensorMap&)>& change) {
+  return Refusal([&](GpuProgram& program) { change(program.kernels[0].launches[1].maps[0]); });
+}
+
 std::string LaunchRefusal(const std::function<void(GpuLaunch&)>& change) {
   return Refusal([&](GpuProgram& program) { change(program.kernels[0].launches[0]); });
 }
@@ -60,7 +80,7 @@ TEST_CASE("a program of kernels for a GPU survives encoding", "[runtime][gpu_pro
   StatusOr<GpuProgram> back = ParseGpuProgram(bytes);
   REQUIRE(back.ok());
   CHECK(GpuProgramBytes(*back) == bytes);
-  CHECK(back->sm == 86);
+  CHECK(back->sm == 90);
   CHECK(back->images[1].ptx == std::vector<uint8_t>{'.', 'v'});
   const GpuLaunch& fill = back->kernels[0].launches[0];
   CHECK(fill.symbol == "fill");
@@ -70,6 +90,87 @@ TEST_CASE("a program of kernels for a GPU survives encoding", "[runtime][gpu_pro
   CHECK(back->kernels[0].launches[1].arguments[2].kind == Kind::kTickets);
   CHECK(back->kernels[0].launches[1].waits);
   CHECK_FALSE(fill.waits);
+  CHECK(back->kernels[0].launches[1].arguments[3].kind == Kind::kTensorMap);
+  CHECK(ToString(back->kernels[0].launches[1].maps.at(0)) ==
+        "f16 [v0, 64] of buffer 1 at 256, strides [128] bytes, boxes [16, 64], swizzle 128");
+}
+
+TEST_CASE("a tensor map that no driver would encode is refused", "[runtime][gpu_program]") {
+  const std::string map = "kernel 'sum': tensor map 0: ";
+  CHECK(MapRefusal([](GpuTensorMap&) {}).empty());
+  CHECK(Refusal([](GpuProgram& p) { p.sm = 86; }) ==
+        "kernel 'sum': 'reduce' has tensor maps, which sm_86 lacks");
+  CHECK(MapRefusal([](GpuTensorMap& m) { m.array = {Kind::kShape, 0}; }) ==
+        map + "its array is an argument of kind 2; expected a buffer or workspace");
+  CHECK(MapRefusal([](GpuTensorMap& m) { m.array = {Kind::kWorkspace, 1}; }) ==
+        map + "its array is number 1 of its kind; there are 1");
+  const std::string rank =
+      "; expected a rank from 1 to 5, and a stride for each dimension but the innermost";
+  CHECK(MapRefusal([](GpuTensorMap& m) { m.box.push_back(1); }) ==
+        map + "2 extents, 1 strides and a box of rank 3" + rank);
+  CHECK(MapRefusal([](GpuTensorMap& m) { m.byte_strides.clear(); }) ==
+        map + "2 extents, 0 strides and a box of rank 2" + rank);
+  CHECK(MapRefusal([](GpuTensorMap& m) {
+          m.extents.assign(6, 1);
+          m.byte_strides.assign(5, 16);
+          m.box.assign(6, 1);
+        }) == map + "6 extents, 5 strides and a box of rank 6" + rank);
+  CHECK(MapRefusal([](GpuTensorMap& m) {
+          m.extents = m.byte_strides = {};
+          m.box = {};
+        }) == map + "0 extents, 0 strides and a box of rank 0" + rank);
+  CHECK(MapRefusal([](GpuTensorMap& m) {
+          m.extents[1] = SizeExpr::Variable(1);
+        }).starts_with(map + "extent: "));
+  CHECK(MapRefusal([](GpuTensorMap& m) { m.byte_offset = 8; }) ==
+        map + "byte offset 8; expected a multiple of 16 from 0 to 9223372036854775807");
+  CHECK(MapRefusal([](GpuTensorMap& m) { m.byte_offset = -16; }).starts_with(map + "byte offset"));
+  CHECK(MapRefusal([](GpuTensorMap& m) { m.extents[1] = (int64_t{1} << 32) + 1; }) ==
+        map + "extent 4294967297; expected a multiple of 1 from 1 to 4294967296");
+  CHECK(MapRefusal([](GpuTensorMap& m) { m.byte_strides[0] = 136; }) ==
+        map + "byte stride 136; expected a multiple of 16 from 16 to 1099511627760");
+  CHECK(MapRefusal([](GpuTensorMap& m) {
+          m.byte_strides[0] = int64_t{1} << 40;
+        }).starts_with(map + "byte stride 1099511627776"));
+  CHECK(MapRefusal([](GpuTensorMap& m) { m.box[1] = 257; }) ==
+        map + "a box of 257 elements along a dimension; expected 1 to 256");
+  CHECK(MapRefusal([](GpuTensorMap& m) { m.box[1] = 0; }).starts_with(map + "a box of 0 elements"));
+  CHECK(MapRefusal([](GpuTensorMap& m) { m.box[0] = 128; }) ==
+        map + "a box with rows of 256 bytes; expected the 128 of its swizzle");
+  CHECK(MapRefusal([](GpuTensorMap& m) {
+          m.swizzle = GpuSwizzle::kNone;
+          m.box[0] = 4;
+        }) == map + "a box with rows of 8 bytes; expected a multiple of 16");
+  CHECK(Refusal([](GpuProgram& p) { p.kernels[0].launches[1].dynamic_shared_bytes = 2047; }) ==
+        map + "a box has 2048 bytes; the launch has 2047 of shared memory");
+}
+
+TEST_CASE("the sizes of a tensor map are checked again once they are known",
+          "[runtime][gpu_program]") {
+  GpuTensorMap map = SampleMap();
+  const std::vector<int64_t> rows = {3};
+  StatusOr<TensorMapSizes> sizes = SizesOf(map, rows, 256 + 3 * 128);
+  REQUIRE(sizes.ok());
+  CHECK(sizes->byte_offset == 256);
+  CHECK(sizes->extents[0] == 64);
+  CHECK(sizes->extents[1] == 3);
+  CHECK(sizes->byte_strides[0] == 128);
+  CHECK(sizes->bytes == 3 * 128);
+  auto refusal = [&](int64_t size, int64_t bytes) {
+    return Message(SizesOf(map, std::vector<int64_t>{size}, bytes).status());
+  };
+  const std::string outside = "the elements from byte 256 on do not lie in their array of ";
+  CHECK(refusal(3, 256 + 3 * 128 - 1) == outside + "639 bytes");
+  CHECK(refusal(1, 100) == outside + "100 bytes");
+  CHECK(refusal(int64_t{1} << 32, 1 << 20) == outside + "1048576 bytes");
+  CHECK(refusal(0, 1000) == "extent 0; expected a multiple of 1 from 1 to 4294967296");
+  map.byte_strides[0] = SizeExpr::Variable(0);
+  CHECK(refusal(24, 1 << 20) ==
+        "byte stride 24; expected a multiple of 16 from 16 to 1099511627760");
+  // Rows may overlap, and the last one need not fill its stride.
+  map.extents[1] = 5;
+  CHECK(SizesOf(map, std::vector<int64_t>{16}, 256 + 4 * 16 + 128)->bytes == 4 * 16 + 128);
+  CHECK(SizesOf(map, std::vector<int64_t>{4096}, 256 + 4 * 4096 + 128)->bytes == 4 * 4096 + 128);
 }
 
 TEST_CASE("a program that does not fit its model or any GPU is refused by name",
@@ -101,8 +202,21 @@ TEST_CASE("a program that does not fit its model or any GPU is refused by name",
         "kernel 'sum': argument 3 is number 2 of its kind; there are 2");
   CHECK(LaunchRefusal([](GpuLaunch& l) { l.arguments.push_back({Kind::kTickets, 1}); }) ==
         "kernel 'sum': argument 3 is number 1 of its kind; there are 1");
+  CHECK(LaunchRefusal([](GpuLaunch& l) { l.arguments.resize(512); }).empty());
   CHECK(LaunchRefusal([](GpuLaunch& l) { l.arguments.resize(513); }) ==
-        "kernel 'sum': a launch has 513 arguments; expected at most 512");
+        "kernel 'sum': the arguments of a launch take 4104 bytes; expected at most 4096");
+  // The map begins at byte 3968, or at 4032.
+  auto last_of = [](size_t others) {
+    return Refusal([&](GpuProgram& p) {
+      p.kernels[0].launches[1].arguments.assign(others, {Kind::kTickets, 0});
+      p.kernels[0].launches[1].arguments.push_back({Kind::kTensorMap, 0});
+    });
+  };
+  CHECK(last_of(496).empty());
+  CHECK(last_of(497) ==
+        "kernel 'sum': the arguments of a launch take 4160 bytes; expected at most 4096");
+  CHECK(LaunchRefusal([](GpuLaunch& l) { l.arguments.push_back({Kind::kTensorMap, 0}); }) ==
+        "kernel 'sum': argument 3 is number 0 of its kind; there are 0");
 }
 
 TEST_CASE("damaged programs are refused or verify, and never read past their end",

@@ -50,6 +50,7 @@ using tcc::CudaPoolHandle;
 using tcc::CudaPoolProperties;
 using tcc::CudaResult;
 using tcc::CudaStreamHandle;
+using tcc::CudaTensorMap;
 TCC_CUDA_CALLS(TCC_EXPORT)
 
 // kCudaTakesNotes.

@@ -42,6 +42,8 @@ struct RunMemory {
         return &shapes[argument.index];
       case KernelArgument::Kind::kTickets:
         return &tickets;
+      case KernelArgument::Kind::kTensorMap:
+        break;  // no kernel has one
     }
     TCC_UNREACHABLE();
   }

@@ -59,6 +59,15 @@ TCC_KERNEL(sum_parts, 128)(TCC_INPUT(float, x), TCC_OUTPUT(float, y), TCC_HANDED
 }
 TCC_END_KERNEL(sum_parts)
 
+TCC_KERNEL(twice, 128)(TCC_SHAPE(count), TCC_MAP(view), TCC_OUTPUT(float, y)) {
+  const int i = tcc_block_x() * 128 + tcc_thread_x();
+  const TccMap& map = *view.map;
+  if (i < count && i < map.extents[0]) {
+    y[i] = 2 * ((const float*)map.data)[i];
+  }
+}
+TCC_END_KERNEL(twice)
+
 TCC_KERNEL(step, 1)(TCC_INPUT(float, x), TCC_OUTPUT(float, y), TCC_OUTPUT(bool, more),
                     TCC_SHAPE(i)) {
   const float next = 2 * x[0] + (float)i;
@@ -112,6 +121,19 @@ GpuKernel SumParts() {
           .shapes = 1,
           .launches = {launch},
           .workspace_bytes = {Combine(SizeOp::kMul, tiles, 1024)}};
+}
+
+GpuKernel Twice() {
+  SizeExpr n = SizeExpr::Variable(0);
+  GpuTensorMap map{
+      .array = {Kind::kBuffer, 0}, .type = GpuMapType::kF32, .extents = {n}, .box = {128}};
+  GpuLaunch launch{.symbol = "twice",
+                   .grid = {Combine(SizeOp::kCeilDiv, n, 128), 1, 1},
+                   .block = {128, 1, 1},
+                   .dynamic_shared_bytes = 1024,
+                   .arguments = {{Kind::kShape, 0}, {Kind::kTensorMap, 0}, {Kind::kBuffer, 1}},
+                   .maps = {map}};
+  return {.buffers = 2, .shapes = 1, .launches = {launch}};
 }
 
 GpuKernel Step() {
@@ -190,6 +212,10 @@ Artefact DynamicArtefact() {
 
 Artefact PartsArtefact() {
   return OfFreeSize("sum_parts", SumParts());
+}
+
+Artefact MapArtefact() {
+  return Waiting(OfFreeSize("twice", Twice()));
 }
 
 Artefact LoopArtefact() {

@@ -93,6 +93,15 @@ Status RunParts() {
   return RunAndUseOn(PartsArtefact(), {step(2), step(2), step(300)});
 }
 
+// Tensor maps that are encoded, kept by a recording, and encoded for other memory.
+Status RunMaps() {
+  auto step = [](int64_t n) {
+    const std::vector<double> ones(static_cast<size_t>(n), 1), twos(ones.size(), 2);
+    return Step{{Floats({n}, ones)}, twos};
+  };
+  return RunAndUseOn(MapArtefact(), {step(2), step(2), step(2), step(300)}, 90);
+}
+
 Status RunLoop() {
   Tensor m = MakeZeroTensor(kInt64, {}), go = MakeZeroTensor(kBool, {});
   SetElementInt(m, 0, 2);
@@ -165,7 +174,7 @@ Status RunTimer() {
   return End();
 }
 
-constexpr Status (*kScenarios[])() = {RunStraight, RunDependent, RunDynamic,  RunParts,
+constexpr Status (*kScenarios[])() = {RunStraight, RunDependent, RunDynamic,  RunParts, RunMaps,
                                       RunLoop,     RunTight,     RunEnqueued, RunTimer};
 
 bool GivesBack(const std::string& call) {
