@@ -72,6 +72,7 @@ BlockRunner::BlockRunner(const FiberStacks& stacks, TccHost& host, const TccKern
       dependent_(dependent),
       shared_(dynamic_shared_bytes),
       products_(static_cast<int>(threads.Count()), shared_),
+      boxes_(shared_),
       races_(kernel, arguments),
       threads_(threads.Count()),
       warps_(CeilDivision(threads.Count(), kWarp)),
@@ -103,6 +104,10 @@ TccHost BlockRunner::Calls() {
   host.group_commit = &GroupCommit;
   host.group_wait = &GroupWait;
   host.group_results = &GroupResults;
+  host.init_boxes = &InitBoxes;
+  host.expect_boxes = &ExpectBoxes;
+  host.copy_box = &CopyBox;
+  host.wait_boxes = &WaitBoxes;
   return host;
 }
 
@@ -113,6 +118,7 @@ Status BlockRunner::Run(Dim3 block, int64_t linear, ThreadOrder order) {
   failure_ = OkStatus();
   shared_.Reset();
   products_.Reset();
+  boxes_.Reset();
   StartThreads(block);
   BlockRunner* outer = std::exchange(running, this);
   Status status = RunThreads(order, static_cast<uint64_t>(linear));
@@ -177,6 +183,7 @@ Status BlockRunner::RunThreads(ThreadOrder order, uint64_t seed) {
   for (const Thread& thread : threads_) {
     if (thread.state != State::kEnded) return Deadlock();
   }
+  if (auto complaint = boxes_.Unfinished()) return WrongResult("{}", *complaint);
   return OkStatus();
 }
 
@@ -235,6 +242,10 @@ void BlockRunner::FailAt(const TccWhere& where, const std::string& what) {
   Fail(where.line, fmt::format("{} {}", Element(where), what));
 }
 
+void BlockRunner::FailAtIf(const TccWhere& where, const std::optional<std::string>& complaint) {
+  if (complaint) FailAt(where, *complaint);
+}
+
 void BlockRunner::StopIfFailed() {
   if (failure_.ok()) return;
   current_->fiber.Suspend();
@@ -256,6 +267,8 @@ std::byte* BlockRunner::Place(int id, int64_t offset, int64_t bytes, const TccWh
 
 void BlockRunner::SharedAccess(void* address, unsigned bytes, char kind, TccWhere where) {
   const int thread = running->current_->linear;
+  running->FailAtIf(where, running->boxes_.Access(thread, address, static_cast<int>(bytes)));
+  running->StopIfFailed();
   if (auto complaint =
           running->shared_.Access(thread, address, static_cast<int>(bytes), kind, where.line)) {
     running->FailAt(where, *complaint);
@@ -323,6 +336,7 @@ void BlockRunner::Barrier(int line) {
   barrier_.arrived = 0;
   elected_ = std::exchange(vote_, false);
   shared_.NextEpoch();
+  boxes_.NextEpoch();
   for (Thread& thread : threads_) {
     if (thread.state == State::kAtBarrier) thread.state = State::kReady;
   }
@@ -493,6 +507,53 @@ void BlockRunner::GroupResults(void* sums, unsigned bytes, int line) {
     running->Fail(line, *complaint);
   }
   running->StopIfFailed();
+}
+
+void BlockRunner::InitBoxes(const void* barrier, TccWhere where) {
+  running->FailAtIf(where, running->boxes_.Init(barrier));
+  running->StopIfFailed();
+}
+
+void BlockRunner::ExpectBoxes(const void* barrier, long long bytes, TccWhere where) {
+  running->FailAtIf(where, running->boxes_.Expect(barrier, bytes));
+  running->StopIfFailed();
+  if (running->boxes_.CanEnd(barrier)) running->WakeWaiters(barrier);
+}
+
+void BlockRunner::CopyBox(void* to, long long room, const TccMap* map, const int* first, int rank,
+                          const void* barrier, TccWhere where) {
+  running->FailAtIf(where, BoxCopies::Misfit(*map, rank, to, room));
+  running->StopIfFailed();
+  const int thread = running->current_->linear;
+  running->FailAtIf(where, running->boxes_.Copy(thread, to, *map, first, barrier, where.line));
+  running->StopIfFailed();
+  if (running->boxes_.CanEnd(barrier)) running->WakeWaiters(barrier);
+}
+
+void BlockRunner::WaitBoxes(const void* barrier, unsigned parity, TccWhere where) {
+  while (!running->EndsBoxes(barrier, parity, where)) {
+    Thread& thread = *running->current_;
+    thread.operation = "boxes";
+    thread.line = where.line;
+    thread.boxes = barrier;
+    running->Wait(State::kAtBoxes);
+  }
+}
+
+// Returns whether the phase of that parity is over for the running thread.
+bool BlockRunner::EndsBoxes(const void* barrier, unsigned parity, const TccWhere& where) {
+  const bool can_end = boxes_.CanEnd(barrier);
+  bool over = false;
+  FailAtIf(where, boxes_.Wait(current_->linear, barrier, parity, &over));
+  StopIfFailed();
+  if (over && can_end) WakeWaiters(barrier);
+  return over;
+}
+
+void BlockRunner::WakeWaiters(const void* barrier) {
+  for (Thread& thread : threads_) {
+    if (thread.state == State::kAtBoxes && thread.boxes == barrier) thread.state = State::kReady;
+  }
 }
 
 }  // namespace tcc::emulator

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "codegen_cuda/emulator/box_copies.h"
 #include "codegen_cuda/emulator/fiber.h"
 #include "codegen_cuda/emulator/global_writes.h"
 #include "codegen_cuda/emulator/group_products.h"
@@ -57,7 +58,7 @@ class BlockRunner {
   const WriteLog& writes() const { return writes_; }
 
  private:
-  enum class State { kReady, kAtBarrier, kInWarp, kInGroup, kEnded };
+  enum class State { kReady, kAtBarrier, kInWarp, kInGroup, kAtBoxes, kEnded };
   struct Copy {
     void* to;
     const void* from;  // null: zeros
@@ -71,9 +72,11 @@ class BlockRunner {
     Fiber fiber;
     State state = State::kEnded;
     bool early = false;  // whether it has yet to wait for the launch before
-    // The operation that the thread waits in: a barrier, or one of its warp or group.
+    // The operation that the thread waits in: a barrier, one of its warp or group, or boxes at
+    // `boxes`.
     const char* operation = nullptr;
     int line = 0;
+    const void* boxes = nullptr;
     // The last write to global memory that no fence follows yet; its name is null without one.
     TccWhere unfenced = {};
     bool fenced_ticket = false;  // whether a fence followed the block's ticket
@@ -122,6 +125,11 @@ class BlockRunner {
   static void GroupCommit();
   static void GroupWait(int pending, int line);
   static void GroupResults(void* sums, unsigned bytes, int line);
+  static void InitBoxes(const void* barrier, TccWhere where);
+  static void ExpectBoxes(const void* barrier, long long bytes, TccWhere where);
+  static void CopyBox(void* to, long long room, const TccMap* map, const int* first, int rank,
+                      const void* barrier, TccWhere where);
+  static void WaitBoxes(const void* barrier, unsigned parity, TccWhere where);
 
   // The work of the calls above; each may note a failure.
   std::byte* Place(int id, int64_t offset, int64_t bytes, const TccWhere& where);
@@ -132,10 +140,13 @@ class BlockRunner {
   void IssueProduct(const TccProduct& product);
   void BeginCopy(const Copy& copy);
   void FinishCopies(const std::vector<Copy>& group);
+  bool EndsBoxes(const void* barrier, unsigned parity, const TccWhere& where);
+  void WakeWaiters(const void* barrier);
 
   void Wait(State state);
   void Fail(int line, const std::string& what);
   void FailAt(const TccWhere& where, const std::string& what);
+  void FailAtIf(const TccWhere& where, const std::optional<std::string>& complaint);
   // Leaves the running thread for good if it has failed. Nothing on its stack is destroyed, so a
   // caller must own no memory.
   void StopIfFailed();
@@ -154,6 +165,7 @@ class BlockRunner {
   bool dependent_;
   SharedMemory shared_;
   GroupProducts products_;
+  BoxCopies boxes_;
   BlockRaces races_;
   int64_t block_ = 0;
   WriteLog writes_;

@@ -374,7 +374,8 @@ extern "C" float fmaf(float, float, float) noexcept;
 
 std::string DeviceHeader() {
   return std::string("#pragma once\n") + kHostInterfaceText + kArrays + kKernels + kThreads +
-         kNumbers + std::string(MatrixHeader()) + std::string(GroupHeader());
+         kNumbers + std::string(MatrixHeader()) + std::string(GroupHeader()) +
+         std::string(BoxHeader());
 }
 
 }  // namespace tcc::emulator

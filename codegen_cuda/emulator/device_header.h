@@ -18,4 +18,7 @@ std::string_view MatrixHeader();
 // computes (group_products.h).
 std::string_view GroupHeader();
 
+// Returns the part of tcc_emulator.h for copies of boxes (box_copies.h).
+std::string_view BoxHeader();
+
 }  // namespace tcc::emulator

@@ -18,17 +18,18 @@
 // It finds, and names with thread, line and element: accesses outside of a buffer or shared array;
 // misaligned vector accesses; races on shared memory; elements that one block writes and another of
 // the same launch reads or writes; barriers that not all threads reach, or reach in different
-// lines; warp operations without all lanes; asynchronous copies that are used before they are
-// waited for; results that depend on the order of threads or are never written (poison); tickets
-// that a block takes before its writes are fenced, or that are not zero after the launch; products
-// of warp groups that not all threads of the group issue alike, whose matrices are written without
-// a proxy fence or before the wait, or whose sums are touched before it.
+// lines; warp operations without all lanes; asynchronous copies, of boxes too, that are used before
+// they are waited for; barriers that boxes of other bytes than expected arrive at; results that
+// depend on the order of threads or are never written (poison); tickets that a block takes before
+// its writes are fenced, or that are not zero after the launch; products of warp groups that not
+// all threads of the group issue alike, whose matrices are written without a proxy fence or before
+// the wait, or whose sums are touched before it.
 //
 // It does not model the device's memory order, its register limits, and time. It does not find
 // mistakes that only show in a block that does not run in all orders of threads (LaunchOptions);
 // reads by one block of an element that another block writes, if the blocks run in that order or
-// access it through different arguments; races on global memory between threads of one block that
-// no order of threads shows.
+// access it through different arguments, a tensor map among them; races on global memory between
+// threads of one block that no order of threads shows.
 namespace tcc::emulator {
 
 // A compiled text. Launches of one Program must not overlap; those of different ones may.

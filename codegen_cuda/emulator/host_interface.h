@@ -28,6 +28,7 @@ namespace tcc::emulator {
 //   exchange        gives `bytes` <= kTccSlot to the warp; returns 32 slots of kTccSlot bytes,
 //                   valid until the next call but one
 //   async_wait      waits until at most `pending` committed groups are in flight
+//   init_boxes, expect_boxes, copy_box, wait_boxes    see box_copies.h; `room` bytes follow `to`
 //   shared_address  returns the address of a byte of shared memory as a descriptor counts it
 //   group_product   issues a product of a warp group (codegen_cuda/text/group_prelude.h)
 //   group_wait      waits until at most `pending` batches of the thread's products are in flight
@@ -108,6 +109,11 @@ TCC_DECLARE_HERE_AND_IN_TEXT(
       void (*group_commit)();
       void (*group_wait)(int pending, int line);
       void (*group_results)(void* sums, unsigned bytes, int line);
+      void (*init_boxes)(const void* barrier, TccWhere where);
+      void (*expect_boxes)(const void* barrier, long long bytes, TccWhere where);
+      void (*copy_box)(void* to, long long room, const TccMap* map, const int* first, int rank,
+                       const void* barrier, TccWhere where);
+      void (*wait_boxes)(const void* barrier, unsigned parity, TccWhere where);
     };
     struct TccParameter {
       const char* name;

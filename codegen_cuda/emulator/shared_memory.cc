@@ -180,4 +180,13 @@ std::optional<std::string> SharedMemory::EndCopy(int thread, const void* address
   return Access(thread, address, bytes, 'w', line);
 }
 
+void SharedMemory::EndBox(const void* address, int bytes) {
+  ForCells(static_cast<const std::byte*>(address) - begin_, bytes,
+           [](Cell& cell) -> std::optional<std::string> {
+             cell.copier = -1;
+             cell.write = {};
+             return std::nullopt;
+           });
+}
+
 }  // namespace tcc::emulator

@@ -60,6 +60,8 @@ class SharedMemory {
   // wait.
   std::optional<std::string> BeginCopy(int thread, const void* address, int bytes, int line);
   std::optional<std::string> EndCopy(int thread, const void* address, int bytes, int line);
+  // Ends a copy that is not a write of any thread to those that waited for it.
+  void EndBox(const void* address, int bytes);
 
  private:
   struct Touch {

@@ -60,10 +60,18 @@ TCC_KERNEL(sum_parts, 128)(TCC_INPUT(float, x), TCC_OUTPUT(float, y), TCC_HANDED
 TCC_END_KERNEL(sum_parts)
 
 TCC_KERNEL(twice, 128)(TCC_SHAPE(count), TCC_MAP(view), TCC_OUTPUT(float, y)) {
-  const int i = tcc_block_x() * 128 + tcc_thread_x();
-  const TccMap& map = *view.map;
-  if (i < count && i < map.extents[0]) {
-    y[i] = 2 * ((const float*)map.data)[i];
+  TCC_SHARED_AT(float, tile, 0, 128);
+  TCC_SHARED_AT(unsigned long long, arrived, 512, 1);
+  const int t = tcc_thread_x(), first = tcc_block_x() * 128;
+  if (t == 0) {
+    tcc_init_boxes(arrived, 0);
+    tcc_expect_boxes(arrived, 0, 512);
+    tcc_copy_box(tile, 0, view, arrived, 0, first);
+  }
+  tcc_barrier();
+  tcc_wait_boxes(arrived, 0, 0);
+  if (first + t < count) {
+    y[first + t] = 2 * tile[t];
   }
 }
 TCC_END_KERNEL(twice)

@@ -28,8 +28,8 @@ Artefact DynamicArtefact();
 // y = x + 2 * x, likewise; the last of two blocks adds up what both have stored.
 Artefact PartsArtefact();
 
-// y = 2 * x, f32[N] as above, read through a tensor map of rank 1; for sm_90a, every kernel waits
-// for the launch before.
+// y = 2 * x, f32[N] as above, copied in boxes of a tensor map of rank 1; for sm_90a, every kernel
+// waits for the launch before.
 Artefact MapArtefact();
 
 // state = x; for i in 0..12, at most M times, while state < 1000: state = 2 * state + i; y = state.
