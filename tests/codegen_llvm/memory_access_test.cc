@@ -224,7 +224,8 @@ TEST_CASE("zeros arrive where an asynchronous copy is not kept", "[codegen_llvm]
   Expr inside = BothOf(Expr(0) < Expr(i), Expr(i) < Expr(7));
   Stmt copy = MakeStmt<AsyncCopy>(Access{s.var, {Expr(0)}},
                                   Access{x.var, {Expr(i) * Expr(4) - Expr(4)}}, 4, inside);
-  Stmt body = SeqOf({copy, MakeStmt<AsyncCommit>(), MakeStmt<AsyncWait>(0),
+  Stmt body = SeqOf({copy, MakeStmt<AsyncCommit>(AsyncKind::kCopies),
+                     MakeStmt<AsyncWait>(AsyncKind::kCopies, 0),
                      Loop(j, 4, StoreTo(y, Expr(i) * Expr(4) + Expr(j), LoadOf(s, Expr(j))))});
   Function fn = LoweredFunction("padded", {x, y}, MakeStmt<Allocate>(s, Loop(i, 8, body)));
   std::vector<float> input = RandomFloats(24, 5);

@@ -25,7 +25,7 @@ constexpr MmaLevels kSmall = kLevels[std::size(kLevels) - 2];
 // The same for groups of four warps; more rows than columns are as good, but lower.
 constexpr MmaLevels kGroupLevels[] = {
     {8, 1, 1, 32}, {16, 1, 1, 16}, {8, 1, 1, 16}, {4, 1, 1, 32},
-    {4, 1, 1, 16}, {4, 1, 1, 8},   {4, 1, 1, 4},
+    {8, 1, 1, 8},  {4, 1, 1, 16},  {4, 1, 1, 8},  {4, 1, 1, 4},
 };
 
 // The candidates, best first: a longer step has fewer barriers, more stages hide more latency, and
@@ -145,12 +145,16 @@ std::vector<MmaStart> StartsOfWarps(const Extents& extents, const Target& target
   return starts;
 }
 
-// Returns the seconds that a group's product is expected to take: multiprocessors compute blocks in
-// turns, at the rate of tensor cores or of the copies of their operands.
+// Returns the seconds that a group's product is expected to take: the busiest multiprocessor
+// computes all of its blocks at the rate of tensor cores, or of the copies of their operands, and
+// begins those that are resident at a time together.
 double SecondsOfGroups(const MmaStart& start, const Extents& extents, const GpuProfile& gpu) {
   int64_t rows = start.levels.rows(), columns = start.levels.columns();
   int64_t blocks = extents.Blocks(start.levels) * start.parts;
-  auto turns = static_cast<double>(CeilDivision(blocks, gpu.multiprocessors));
+  int64_t shared = kAsyncSteps[0].stages * (rows + columns) * kMmaStepBytes;
+  int64_t resident = std::max<int64_t>(gpu.shared_bytes / (shared + gpu.reserved_bytes), 1);
+  int64_t of_each = CeilDivision(blocks, gpu.multiprocessors);
+  auto turns = static_cast<double>(CeilDivision(of_each, resident));
   auto steps = static_cast<double>(extents.StepsOf(kMmaStepBytes, start.parts));
   // Operands of 16 bits; the rate of bytes is twice as high.
   auto multiply_adds = static_cast<double>(rows * columns * kMmaStepBytes / 2);
@@ -159,8 +163,8 @@ double SecondsOfGroups(const MmaStart& start, const Extents& extents, const GpuP
   double port = std::min(gpu.l2_port, gpu.l2_rate / gpu.hertz / sharing);
   double copy = static_cast<double>((rows + columns) * kMmaStepBytes) / port;
   double step = std::max(compute, copy) + std::min(compute, copy) / 4 + gpu.barrier_cycles;
-  double seconds = turns * (steps * step + kTileStartCycles) / gpu.hertz;
-  return seconds +
+  double cycles = static_cast<double>(of_each) * steps * step + turns * kTileStartCycles;
+  return cycles / gpu.hertz +
          SecondsOfParts(start.parts, extents.rows * extents.columns * extents.others, gpu);
 }
 

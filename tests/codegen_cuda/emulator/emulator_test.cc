@@ -246,7 +246,8 @@ TEST_CASE("a copy that is not kept brings zeros when it is awaited, and reads no
   REQUIRE(status.ok());
   for (int i = 0; i < 256; ++i) CHECK(output[i] == (i < 128 ? 0 : kernel.inputs[0][i - 128]));
 
-  CheckFound(copied("tcc_thread_x() >= 31", wait), {"x[-4] is outside of its 256 elements"});
+  CheckFound(copied("tcc_thread_x() >= 31", wait),
+             {"x[-4] and the 3 after it are not all within its 256 elements"});
   CheckFound(copied("tcc_thread_x() >= 32", ""), {"part[", "not waited for"});
 }
 
