@@ -36,6 +36,15 @@ Value* ToBFloatBits(llvm::IRBuilderBase& b, Value* f32) {
   return b.CreateTrunc(result, SameLanes(result, b.getInt16Ty()));
 }
 
+// Drops the last 13 bits, halves away from zero. An infinity stays; a NaN is made quiet, or it
+// could lose all its bits.
+Value* ToTFloatBits(llvm::IRBuilderBase& b, Value* f32) {
+  Value* bits = Bits(b, f32);
+  Value* up = b.CreateAdd(bits, Int(bits, 0x1000));
+  Value* quiet = b.CreateOr(bits, Int(bits, 0x400000));
+  return b.CreateAnd(b.CreateSelect(b.CreateFCmpUNO(f32, f32), quiet, up), Int(bits, 0xffffe000));
+}
+
 // Rounds f64 to f32 "to odd": a second rounding to a narrower float then gives the same as one from
 // f64 would (Boldo, Melquiond 2008).
 Value* RoundToOdd(llvm::IRBuilderBase& b, Value* f64) {
@@ -179,12 +188,14 @@ Value* Widen(llvm::IRBuilderBase& b, Value* value, DType dtype) {
   if (dtype.code() == DTypeCode::kBFloat16) {
     return FromBits(b, b.CreateShl(b.CreateZExt(value, SameLanes(value, b.getInt32Ty())), 16));
   }
+  if (dtype.code() == DTypeCode::kTFloat32) return FromBits(b, value);
   return IsFloat8(dtype) ? WidenFloat8(b, value, dtype) : value;
 }
 
 Value* Narrow(llvm::IRBuilderBase& b, Value* value, DType dtype) {
   if (dtype.element() == kFloat16) return ToHalfBits(b, value);
   if (dtype.code() == DTypeCode::kBFloat16) return ToBFloatBits(b, value);
+  if (dtype.code() == DTypeCode::kTFloat32) return ToTFloatBits(b, value);
   return IsFloat8(dtype) ? NarrowFloat8(b, value, dtype) : value;
 }
 

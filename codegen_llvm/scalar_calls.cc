@@ -26,17 +26,6 @@ Value* FloatSign(llvm::IRBuilderBase& b, Value* x) {
   return b.CreateSelect(b.CreateFCmpUNO(x, x), x, quiet);
 }
 
-// Rounds f32 to tf32: drops the last 13 bits, halves away from zero. Infinities and NaN stay.
-Value* RoundTf32(llvm::IRBuilderBase& b, Value* x) {
-  llvm::Type* type = x->getType()->getWithNewType(b.getInt32Ty());
-  auto word = [&](uint32_t bits) { return llvm::ConstantInt::get(type, bits); };
-  Value* up = b.CreateAdd(b.CreateBitCast(x, type), word(0x1000));
-  Value* rounded = b.CreateBitCast(b.CreateAnd(up, word(0xffffe000)), x->getType());
-  Value* magnitude = b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x);
-  Value* infinity = llvm::ConstantFP::getInfinity(x->getType());
-  return b.CreateSelect(b.CreateFCmpOLT(magnitude, infinity), rounded, x);
-}
-
 bool IsDouble(Value* x) {
   return x->getType()->getScalarType()->isDoubleTy();
 }
@@ -171,8 +160,6 @@ Value* FloatCall(KernelState& state, ScalarOp op, const Args& args) {
       return intrinsic(llvm::Intrinsic::fabs);
     case ScalarOp::kSign:
       return FloatSign(b, x);
-    case ScalarOp::kRoundTf32:
-      return RoundTf32(b, x);
     case ScalarOp::kPow:
       return IsDouble(x) ? runtime(TCC_MATH_POW) : EmitPowF32(b, x, y);
     case ScalarOp::kFMod:

@@ -10,6 +10,7 @@
 #include "runtime/artefact/plan.h"
 #include "support/json_fields.h"
 #include "support/printable.h"
+#include "support/storage_types.h"
 
 namespace tcc {
 namespace {
@@ -224,8 +225,10 @@ StatusOr<OperandNotes> ReadOperand(const JsonFields& fields) {
   if (fields.Has("type")) {
     TCC_ASSIGN_OR_RETURN(std::string type, fields.Text("type"));
     operand.type = ParseDType(type);
-    if (!operand.type || !operand.type->is_float() || operand.type->bits() != 16) {
-      return InvalidInput("field 'type': expected f16 or bf16; got '{}'", Printable(type));
+    bool is_rounded =
+        operand.type && operand.type->is_float() && Epsilon(*operand.type) > Epsilon(kFloat32);
+    if (!is_rounded) {
+      return InvalidInput("field 'type': expected f16, bf16 or tf32; got '{}'", Printable(type));
     }
   }
   return operand;

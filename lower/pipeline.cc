@@ -84,8 +84,6 @@ constexpr Pass kPipeline[] = {
      "copies of a statement are neighbours; loops in a version have its conditions decided"},
     {"unswitch", UnswitchLoops, "innermost loops have a version without conditions",
      "conditions are simplest now"},
-    {"deal_versions", DealVersions, "long pipelines of products know their versions",
-     "what depends on the step is all there; text keeps the loops that are unrolled here"},
     {"name_divisions", NameDivisions, "no division by a shape is computed twice",
      "proofs see through no name"},
 };

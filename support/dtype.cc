@@ -127,4 +127,11 @@ float BFloat16ToFloat(uint16_t bits) {
   return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
 }
 
+float RoundToTFloat32(float value) {
+  uint32_t bits = std::bit_cast<uint32_t>(value);
+  // A NaN must not lose all its bits: it is made quiet.
+  bits = value != value ? bits | 0x400000 : bits + 0x1000;
+  return std::bit_cast<float>(bits & ~0x1fffU);
+}
+
 }  // namespace tcc

@@ -25,7 +25,8 @@ namespace tcc {
   X("f8e4m3", kFloat8E4M3, 8, kStorageKind) \
   X("f8e5m2", kFloat8E5M2, 8, kStorageKind) \
   X("i4", kInt4, 4, kStorageKind)           \
-  X("u4", kUInt4, 4, kStorageKind)
+  X("u4", kUInt4, 4, kStorageKind)          \
+  X("tf32", kTFloat32, 32, kFloatKind)
 
 enum class DTypeCode : uint8_t {
 #define TCC_DTYPE_CODE(text, code, bits, kind) code,
@@ -34,8 +35,8 @@ enum class DTypeCode : uint8_t {
 };
 
 // An element type and a number of lanes (1 = scalar; more only at kLowered). A bool takes a byte in
-// memory and holds 0 or 1. Storage types (f8*, i4, u4) can be loaded, stored and cast, but not
-// computed with.
+// memory and holds 0 or 1. A tf32 is an f32 whose mantissa has 10 bits; the 13 that it lacks are 0.
+// Storage types (f8*, i4, u4) can be loaded, stored and cast, but not computed with.
 class DType {
  public:
   constexpr DType() : DType(DTypeCode::kFloat32) {}
@@ -86,5 +87,7 @@ uint16_t FloatToHalf(float value);
 float HalfToFloat(uint16_t bits);
 uint16_t FloatToBFloat16(float value);
 float BFloat16ToFloat(uint16_t bits);
+// Rounds to nearest, halves away from zero: the largest numbers to infinity.
+float RoundToTFloat32(float value);
 
 }  // namespace tcc

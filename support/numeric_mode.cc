@@ -21,7 +21,7 @@ constexpr NumericModeRow kRows[] = {
     {NumericMode::kStrict, "strict", 0, std::nullopt, "operands as they are"},
     {NumericMode::k3xTf32, "3xtf32", kTwiceTenBits, std::nullopt,
      "operands as sums of two numbers with mantissas of 10 bits, three products of these"},
-    {NumericMode::kTf32, "tf32", kTenBits, std::nullopt,
+    {NumericMode::kTf32, "tf32", kTenBits, DType(DTypeCode::kTFloat32),
      "operands rounded to mantissas of 10 bits; the range of f32"},
     {NumericMode::kBf16, "bf16", kSevenBits, DType(DTypeCode::kBFloat16),
      "operands rounded to bfloat16: mantissas of 7 bits; the range of f32"},

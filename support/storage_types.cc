@@ -53,6 +53,7 @@ double Epsilon(DType dtype) {
     case DTypeCode::kFloat32:
       return 0x1p-23;
     case DTypeCode::kFloat16:
+    case DTypeCode::kTFloat32:
       return 0x1p-10;
     case DTypeCode::kBFloat16:
       return 0x1p-7;

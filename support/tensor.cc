@@ -39,6 +39,7 @@ auto VisitStorage(DType dtype, Visit&& visit) {
     case DTypeCode::kUInt64:
       return visit(uint64_t{});
     case DTypeCode::kFloat32:
+    case DTypeCode::kTFloat32:
       return visit(float{});
     case DTypeCode::kFloat64:
       return visit(double{});
@@ -166,6 +167,9 @@ void SetElement(Tensor& tensor, int64_t index, double value) {
     return WriteAt(tensor, index, FloatToHalf(static_cast<float>(value)));
   if (tensor.dtype.code() == DTypeCode::kBFloat16) {
     return WriteAt(tensor, index, FloatToBFloat16(static_cast<float>(value)));
+  }
+  if (tensor.dtype.code() == DTypeCode::kTFloat32) {
+    return WriteAt(tensor, index, RoundToTFloat32(static_cast<float>(value)));
   }
   if (IsFloat8(tensor.dtype)) return WriteAt(tensor, index, DoubleToFloat8(tensor.dtype, value));
   if (!tensor.dtype.is_float()) return SetElementInt(tensor, index, static_cast<int64_t>(value));

@@ -112,6 +112,7 @@ std::string_view CType(DType dtype) {
     case DTypeCode::kUInt64:
       return "uint64_t";
     case DTypeCode::kFloat32:
+    case DTypeCode::kTFloat32:
       return "float";
     case DTypeCode::kFloat64:
       return "double";

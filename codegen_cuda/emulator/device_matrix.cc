@@ -28,14 +28,14 @@ TCC_DEVICE TccVector<unsigned, N> tcc_matrices(const char* operation, const Arra
   }
   return result;
 }
-// A lane's word of matrices: a float as such.
-template <class T>
+// A lane's word of matrices: an element of 32 bits as such.
+template <class T, int kBytes = sizeof(T)>
 struct TccWordOf {
   typedef unsigned Type;
 };
-template <>
-struct TccWordOf<float> {
-  typedef float Type;
+template <class T>
+struct TccWordOf<T, 4> {
+  typedef T Type;
 };
 template <int N, class Array>
 TCC_DEVICE TccVector<typename TccWordOf<typename Array::Element>::Type, N> tcc_load_matrix(

@@ -37,6 +37,7 @@ constexpr TypeRow kTypes[] = {
     {DTypeCode::kFloat8E5M2, "TccF8E5M2",         "float",              "tcc_f8e5m2",  "f"},
     {DTypeCode::kInt4,      "unsigned char",      "signed char",        "",            ""},
     {DTypeCode::kUInt4,     "unsigned char",      "unsigned char",      "",            "u"},
+    {DTypeCode::kTFloat32,  "TccTF32",            "float",              "tcc_tf32",    "f"},
 };
 // clang-format on
 
@@ -90,6 +91,7 @@ std::string FloatLiteral(DType dtype, double value) {
   auto single = static_cast<float>(value);
   if (dtype.code() == DTypeCode::kFloat16) single = HalfToFloat(FloatToHalf(single));
   if (dtype.code() == DTypeCode::kBFloat16) single = BFloat16ToFloat(FloatToBFloat16(single));
+  if (dtype.code() == DTypeCode::kTFloat32) single = RoundToTFloat32(single);
   if (!std::isfinite(single)) {
     return fmt::format("tcc_bits_to_float({:#x}u)", __builtin_bit_cast(uint32_t, single));
   }
@@ -99,9 +101,12 @@ std::string FloatLiteral(DType dtype, double value) {
 }
 
 std::string NarrowLiteral(DType dtype, float value) {
-  bool half = dtype.code() == DTypeCode::kFloat16;
-  return fmt::format("{}{{{:#x}}}", MemoryTypeText(dtype),
-                     half ? FloatToHalf(value) : FloatToBFloat16(value));
+  uint32_t bits = FloatToBFloat16(value);
+  if (dtype.code() == DTypeCode::kFloat16) bits = FloatToHalf(value);
+  if (dtype.code() == DTypeCode::kTFloat32) {
+    bits = __builtin_bit_cast(uint32_t, RoundToTFloat32(value));
+  }
+  return fmt::format("{}{{{:#x}}}", MemoryTypeText(dtype), bits);
 }
 
 }  // namespace tcc

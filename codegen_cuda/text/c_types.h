@@ -5,15 +5,15 @@
 #include "support/dtype.h"
 
 // The spelling of elements in CUDA C. In memory each dtype has a type of its own. In registers a
-// narrow float (16 or 8 bits) is a `float` whose value the narrow format holds exactly, and an i4
-// or u4 is a char.
+// narrow float (16 or 8 bits, or tf32) is a `float` whose value the narrow format holds exactly,
+// and an i4 or u4 is a char.
 namespace tcc {
 
 // Returns the type of one element; "unsigned char" for i4 and u4, two of which share it.
 std::string MemoryTypeText(DType dtype);
 std::string RegisterTypeText(DType dtype);
 
-// Returns the prelude's function that rounds a float to the memory type of f16, bf16 or f8*
+// Returns the prelude's function that rounds a float to the memory type of a narrow float
 // ("tcc_f16"); "" for every other type.
 std::string NarrowingFunction(DType dtype);
 bool IsNarrowFloat(DType dtype);
@@ -21,7 +21,7 @@ bool IsNarrowFloat(DType dtype);
 // Returns a literal of the register type. A float that no literal spells is made from its bits.
 std::string IntegerLiteral(DType dtype, int64_t value);
 std::string FloatLiteral(DType dtype, double value);
-// Returns a literal of the memory type of f16 or bf16.
+// Returns a literal of the memory type of f16, bf16 or tf32.
 std::string NarrowLiteral(DType dtype, float value);
 
 }  // namespace tcc

@@ -30,6 +30,7 @@ struct GroupFunction {
 constexpr GroupFunction kFunctions[] = {
     {"group_mma_m16n8k16_f16_f32", GroupType::kF16},
     {"group_mma_m16n8k16_bf16_f32", GroupType::kBF16},
+    {"group_mma_m16n8k8_tf32_f32", GroupType::kTf32},
     {"group_mma_m16n8k32_s8_s32", GroupType::kS8},
 };
 

@@ -29,16 +29,19 @@ struct TccMatrices;
 TCC_MATRICES_1(false, "") TCC_MATRICES_2(false, "") TCC_MATRICES_4(false, "")
 TCC_MATRICES_1(true, ".trans") TCC_MATRICES_2(true, ".trans") TCC_MATRICES_4(true, ".trans")
 
+// A lane's word of matrices: an element of 32 bits as such.
+template <class T, int bytes>
+struct TccWordOf { typedef unsigned Type; };
+template <class T>
+struct TccWordOf<T, 4> { typedef T Type; };
 template <int N, class T, class Index>
-TCC_DEVICE TccVector<unsigned, N> tcc_load_matrix(const T* shared, Index index) {
-  return TccMatrices<N, false>::Load((unsigned)__cvta_generic_to_shared(shared + index));
-}
-template <int N, class Index>
-TCC_DEVICE TccVector<float, N> tcc_load_matrix(const float* shared, Index index) {
+TCC_DEVICE TccVector<typename TccWordOf<T, sizeof(T)>::Type, N> tcc_load_matrix(const T* shared,
+                                                                                Index index) {
+  typedef typename TccWordOf<T, sizeof(T)>::Type Word;
   const TccVector<unsigned, N> words =
       TccMatrices<N, false>::Load((unsigned)__cvta_generic_to_shared(shared + index));
-  TccVector<float, N> matrices;
-  for (int i = 0; i < N; ++i) matrices.v[i] = __uint_as_float(words.v[i]);
+  TccVector<Word, N> matrices;
+  for (int i = 0; i < N; ++i) matrices.v[i] = reinterpret_cast<const Word&>(words.v[i]);
   return matrices;
 }
 template <int N, class T, class Index>
@@ -88,13 +91,20 @@ TCC_DEVICE TccVector<int, 2> tcc_mma_m8n8k16_s8(TccVector<unsigned, 1> a, TccVec
 #define TCC_THERE
 )";
 
-// The part that NVRTC and the emulator share: wrappers that first round their float operands.
+// The part that NVRTC and the emulator share: wrappers that first round their float operands, but
+// none of tf32.
 constexpr std::string_view kOfFloats = R"(#if defined(TCC_EMULATOR) || __CUDA_ARCH__ >= 800
 template <int N>
 TCC_DEVICE TccVector<unsigned, N> tcc_rounded_tf32(TccVector<float, N> x) {
   TccVector<unsigned, N> rounded;
   for (int i = 0; i < N; ++i) rounded.v[i] = tcc_to_tf32(x.v[i]);
   return rounded;
+}
+template <int N>
+TCC_DEVICE TccVector<unsigned, N> tcc_rounded_tf32(TccVector<TccTF32, N> x) {
+  TccVector<unsigned, N> words;
+  for (int i = 0; i < N; ++i) words.v[i] = x.v[i].bits;
+  return words;
 }
 // The rounded value, but finite: cut off where rounding up would be too large; 1 or -1 of infinity, which
 // is the small part then. NaN stays.
@@ -121,7 +131,8 @@ TCC_DEVICE TccVector<unsigned, N> tcc_small_tf32(TccVector<float, N> x) {
   for (int i = 0; i < N; ++i) small.v[i] = tcc_small_part(x.v[i]);
   return small;
 }
-TCC_DEVICE TccVector<float, 4> tcc_mma_m16n8k8_tf32(TccVector<float, 4> a, TccVector<float, 2> b,
+template <class A, class B>
+TCC_DEVICE TccVector<float, 4> tcc_mma_m16n8k8_tf32(TccVector<A, 4> a, TccVector<B, 2> b,
                                                     TccVector<float, 4> c TCC_HERE) {
   return tcc_mma_rounded_tf32(tcc_rounded_tf32(a), tcc_rounded_tf32(b), c TCC_THERE);
 }

@@ -9,16 +9,17 @@
 //   TccVector<unsigned, N> tcc_load_matrix<N>(shared, index), N = 1, 2 or 4
 //       ldmatrix: loads N matrices of 8 rows of 16 bytes; lane 8 i + r says where row r of matrix
 //       i begins (at a multiple of 16 bytes). Word i of lane l is word l % 4 of row l / 4 of matrix
-//       i. The result is a TccVector<float, N> if `shared` holds float.
+//       i. The result is a TccVector<T, N> if `shared` holds elements T of 32 bits.
 //   tcc_load_matrix_transposed<N>: the same for transposed matrices of 16-bit elements; word i of
 //       lane l is elements l / 4 of rows 2 (l % 4) and 2 (l % 4) + 1.
 //
 //   D = A B + C, where A is m x k, B is k x 8, and D may be C:
 //     TccVector<float, 4> tcc_mma_m16n8k16_f16(TccVector<unsigned, 4> a, TccVector<unsigned, 2> b,
 //                                              TccVector<float, 4> c)      sm_80; and _bf16
-//     TccVector<float, 4> tcc_mma_m16n8k8_tf32(TccVector<float, 4> a, TccVector<float, 2> b,
+//     TccVector<float, 4> tcc_mma_m16n8k8_tf32(TccVector<A, 4> a, TccVector<B, 2> b,
 //                                              TccVector<float, 4> c)      sm_80
-//         rounds its operands to 10 bits of mantissa, halves away from zero
+//         A and B are float, which it rounds to 10 bits of mantissa, halves away from zero, or
+//         TccTF32
 //     tcc_mma_m16n8k8_3xtf32: three products, of the rounded operands and of the remainders that
 //         rounding left (graph/variants/round_operands.cc)
 //     TccVector<float, 4> tcc_mma_m16n8k8_f16(.. 2 .. 1 .. float, 4)       sm_75

@@ -8,8 +8,8 @@
 namespace tcc {
 namespace {
 
-// The machine part; it, MatrixPrelude and GroupPrelude hold all asm. `volatile` and "memory" keep the copies in
-// order.
+// The machine part; it, MatrixPrelude and GroupPrelude hold all asm. `volatile` and "memory" keep
+// the copies in order.
 constexpr std::string_view kMachinePart = R"(#ifdef TCC_EMULATOR
 #define TCC_MACHINE_HEADER "tcc_emulator.h"
 #include TCC_MACHINE_HEADER
@@ -248,6 +248,7 @@ constexpr std::string_view kPortablePart = R"(struct TccF16 { unsigned short bit
 struct TccBF16 { unsigned short bits; };
 struct TccF8E4M3 { unsigned char bits; };
 struct TccF8E5M2 { unsigned char bits; };
+struct TccTF32 { unsigned bits; };
 
 TCC_DEVICE TccF16 tcc_f16(float x) {
   TccF16 half;
@@ -259,6 +260,13 @@ TCC_DEVICE TccBF16 tcc_bf16(float x) {
   narrow.bits = tcc_float_to_bfloat(x);
   return narrow;
 }
+// Halves away from zero. A NaN is made quiet, or it could lose all its bits.
+TCC_DEVICE TccTF32 tcc_tf32(float x) {
+  const unsigned bits = tcc_float_to_bits(x);
+  TccTF32 rounded;
+  rounded.bits = (x != x ? bits | 0x400000u : bits + 0x1000u) & ~0x1fffu;
+  return rounded;
+}
 // To odd: a second rounding, to a narrower float, then gives the same as one from double would.
 TCC_DEVICE float tcc_to_odd(double x) {
   float nearest = (float)x;
@@ -269,6 +277,7 @@ TCC_DEVICE float tcc_to_odd(double x) {
 }
 TCC_DEVICE float tcc_widen(TccF16 x) { return tcc_half_to_float(x.bits); }
 TCC_DEVICE float tcc_widen(TccBF16 x) { return tcc_bits_to_float((unsigned)x.bits << 16); }
+TCC_DEVICE float tcc_widen(TccTF32 x) { return tcc_bits_to_float(x.bits); }
 // The upper half of an f16.
 TCC_DEVICE float tcc_widen(TccF8E5M2 x) {
   return tcc_half_to_float((unsigned short)(x.bits << 8));
@@ -407,11 +416,6 @@ TCC_DEVICE T tcc_integer_abs(T x) { return x < 0 ? (T)(0ull - (unsigned long lon
 
 TCC_DEVICE float tcc_sign(float x) { return x == 0 ? 0.0f : x != x ? x : copysignf(1.0f, x); }
 TCC_DEVICE double tcc_sign(double x) { return x == 0 ? 0.0 : x != x ? x : copysign(1.0, x); }
-TCC_DEVICE float tcc_round_tf32(float x) {
-  const unsigned bits = tcc_float_to_bits(x);
-  if ((bits & 0x7f800000u) == 0x7f800000u) return x;
-  return tcc_bits_to_float((bits + 0x1000u) & ~0x1fffu);
-}
 TCC_DEVICE float tcc_sigmoid(float x) {
   float decay = expf(-fabsf(x));
   return (x < 0 ? decay : 1.0f) / (1.0f + decay);
@@ -437,8 +441,7 @@ TCC_DEVICE bool tcc_is_inf(double x) {
 std::string_view CudaPrelude() {
   static const std::string text = std::string(kMachinePart) + std::string(MatrixPrelude()) +
                                   std::string(GroupPrelude()) + "#endif\n\n" +
-                                  std::string(kPortablePart) +
-                                  std::string(PortableMatrixPrelude());
+                                  std::string(kPortablePart) + std::string(PortableMatrixPrelude());
   return text;
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include "codegen_cuda/text/c_types.h"
@@ -28,54 +27,6 @@ bool KeepsItsLoop(const For& loop) {
   return Contains(loop.body, [&](const Stmt& stmt) {
     return stmt.as<For>() || stmt.as<Barrier>() || stmt.as<AsyncWait>();
   });
-}
-
-// Checks whether the loop's turns are several steps of a pipeline.
-bool HoldsSteps(const For& loop) {
-  return Contains(loop.body, [](const Stmt& stmt) {
-    const auto* inner = stmt.as<For>();
-    return inner && inner->for_kind == ForKind::kUnrolled &&
-           Contains(inner->body, [](const Stmt& s) { return s.as<AsyncWait>() != nullptr; });
-  });
-}
-
-// Adds the terms of a sum to `with` if they use the variable, else to `without`; returns the number
-// among them.
-int64_t SplitTerms(const Expr& sum, const Var& var, Expr& without, Expr& with) {
-  if (std::optional<int64_t> number = AsConstant(sum)) return *number;
-  if (const auto* add = sum.as<Add>()) {
-    int64_t a = SplitTerms(add->a, var, without, with);
-    return a + SplitTerms(add->b, var, without, with);
-  }
-  const auto* sub = sum.as<Sub>();
-  std::optional<int64_t> less = sub ? AsConstant(sub->b) : std::nullopt;
-  if (less) return SplitTerms(sub->a, var, without, with) - *less;
-  Expr& part = UsesVar(sum, var) ? with : without;
-  part = part ? part + sum : sum;
-  return 0;
-}
-
-// Returns s div a mod b as s div a - s div (a * b) * b, for the same index has the last quotient
-// too, and other expressions as they are.
-Expr ByQuotients(const Expr& expr) {
-  const auto* mod = expr.as<FloorMod>();
-  const auto* div = mod ? mod->a.as<FloorDiv>() : nullptr;
-  std::optional<int64_t> outer = div ? AsConstant(mod->b) : std::nullopt;
-  std::optional<int64_t> inner = div ? AsConstant(div->b) : std::nullopt;
-  if (!outer || !inner || std::has_single_bit(static_cast<uint64_t>(*outer))) return expr;
-  return mod->a - FloorDivide(div->a, Expr(*inner * *outer)) * mod->b;
-}
-
-// Returns the index with the terms on the step, and then the number, behind the others: compilers
-// keep the order of a sum, and so compute the others once.
-Expr StepLast(const Expr& index, const Var& step) {
-  if (!step) return index;
-  Expr without, with;
-  int64_t number = SplitTerms(index, step, without, with);
-  if (!with || !without) return index;
-  Expr sum = without + RewriteBottomUp(with, ByQuotients);
-  if (number == 0) return sum;
-  return number > 0 ? sum + Expr(number) : sum - Expr(-number);
 }
 
 // Checks whether the loop holds the steps of an exchange in a warp: they are few, and unrolling
@@ -271,7 +222,6 @@ void StmtText::EmitFor(const For& loop) {
   if (loop.for_kind == ForKind::kUnrolled || IsOfShuffles(loop)) {
     kernel_.Line("#pragma unroll");
   } else if (KeepsItsLoop(loop)) {
-    if (HoldsSteps(loop)) step_ = loop.var;
     kernel_.Line("#pragma unroll 1");
   }
   const std::string& name = kernel_.NameOf(loop.var);
@@ -279,7 +229,6 @@ void StmtText::EmitFor(const For& loop) {
                            In(extent, Precedence::kShift)));
   Emit(loop.body);
   kernel_.Close();
-  if (step_ == loop.var) step_ = {};
 }
 
 void StmtText::EmitIf(const If& branch) {
@@ -373,7 +322,7 @@ void StmtText::DeclareFragments(const Allocate& allocate) {
       CeilDivision(*AsConstant(buffer.shape[0]) * dtype.bytes(), 4 * Target::kWarp * words);
   kernel_.tile_words[buffer.var.get()] = words;
   kernel_.Line(fmt::format("TCC_FRAGMENTS({}, {}, {}, {});",
-                           dtype.bits() == 32 ? RegisterTypeText(dtype) : "unsigned", words,
+                           dtype.bits() == 32 ? MemoryTypeText(dtype) : "unsigned", words,
                            kernel_.Define(buffer.var), count));
 }
 
@@ -461,12 +410,11 @@ void StmtText::EmitWait(const AsyncWait& wait) {
 }
 
 void StmtText::EmitLoad(const LoadMatricesCall& call) {
-  const Expr row = StepLast(call.row, step_);
-  exprs_.Start({row});
+  exprs_.Start({call.row});
   size_t count = call.words.size();
   std::string loaded =
       fmt::format("tcc_load_matrix{}<{}>({}, {})", call.transposed ? "_transposed" : "", count,
-                  kernel_.NameOf(call.from), exprs_.EmitIndex(row));
+                  kernel_.NameOf(call.from), exprs_.EmitIndex(call.row));
   const std::string& name = kernel_.NameOf(call.to);
   auto words = static_cast<size_t>(kernel_.tile_words.at(call.to.get()));
   bool whole = count == words && static_cast<size_t>(call.words[0]) % words == 0 &&
@@ -494,8 +442,8 @@ void StmtText::EmitCopy(const AsyncCopy& copy) {
   bool possible =
       target.scope == Scope::kShared && in_memory && !IsNibble(dtype) && width * dtype.bytes() >= 4;
   for (int i = 0; i < copy.count; i += possible ? width : 1) {
-    Expr to_index = StepLast(exprs_.Shifted(to, i), step_);
-    Expr from_index = StepLast(exprs_.Shifted(from, i), step_);
+    Expr to_index = exprs_.Shifted(to, i);
+    Expr from_index = exprs_.Shifted(from, i);
     if (!possible) {
       // cp.async cannot copy this element, so it is loaded and stored.
       Expr value = Make<Load>(source.var, std::vector<Expr>{from_index});

@@ -77,7 +77,6 @@ class StmtText {
   std::unordered_set<const ExprNode*> varying_;
   // The buffers in scope that products of groups add to.
   std::vector<Var> sums_;
-  Var step_;  // the variable of the loop around, if its turns are several steps of a pipeline
 };
 
 }  // namespace tcc

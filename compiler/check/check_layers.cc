@@ -16,6 +16,7 @@
 #include "runtime/executor/binding.h"
 #include "runtime/executor/executor.h"
 #include "support/random.h"
+#include "support/storage_types.h"
 #include "support/version.h"
 
 namespace tcc {
@@ -141,9 +142,8 @@ double RootMeanSquare(const Tensor& tensor, int64_t count) {
 
 // The distance between neighbours of a float type with fewer bits than f32, over the number.
 double StepOf(DType dtype) {
-  if (dtype == kFloat16) return 0x1p-10;
-  if (dtype.code() == DTypeCode::kBFloat16) return 0x1p-7;
-  return 0;
+  double step = dtype.is_float() ? Epsilon(dtype) : 0;
+  return step > Epsilon(kFloat32) ? step : 0;
 }
 
 // Returns the tensor with each element of f32 moved up or down by its last bit; a tensor of another

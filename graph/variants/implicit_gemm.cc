@@ -7,6 +7,7 @@
 #include "ir/expr/tensor_expr.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/size_arithmetic.h"
+#include "support/storage_types.h"
 
 namespace tcc {
 namespace {
@@ -19,7 +20,7 @@ bool UsesAny(const Expr& expr, const std::vector<Axis>& axes) {
 Expr WithoutWidening(const Expr& factor) {
   const auto* cast = factor.as<Cast>();
   bool widens = cast && cast->dtype.is_float() && cast->value.dtype().is_float() &&
-                cast->value.dtype().bits() < cast->dtype.bits();
+                Epsilon(cast->value.dtype()) > Epsilon(cast->dtype);
   return widens ? cast->value : factor;
 }
 

@@ -26,22 +26,23 @@ const Mul* ProductOf(const TensorExpr& expr) {
 // Returns the bits of the mantissa, the leading one included.
 int MantissaBits(DType type) {
   if (type == kFloat16) return 11;
+  if (type == DType(DTypeCode::kTFloat32)) return 11;
   if (type == DType(DTypeCode::kBFloat16)) return 8;
   return type.is_integer() || type.is_bool() ? type.bits() : 53;
 }
 
-// Returns whether `type` (nullopt: tf32) holds exactly the value before it was widened to f32.
-bool IsExactIn(const Expr& value, std::optional<DType> type) {
+// Returns whether `type` holds exactly the value before it was widened to f32.
+bool IsExactIn(const Expr& value, DType type) {
   const auto* cast = value.as<Cast>();
   if (!cast) return false;
   DType from = cast->value.dtype();
-  if (type && from == *type) return true;
+  if (from == type) return true;
   // bfloat16 has exponents that float16 lacks.
   bool in_range = type != kFloat16 || from.is_integer() || from.is_bool();
-  return in_range && MantissaBits(from) <= (type ? MantissaBits(*type) : 11);
+  return in_range && MantissaBits(from) <= MantissaBits(type);
 }
 
-bool IsRounded(const Expr& value, std::optional<DType> type) {
+bool IsRounded(const Expr& value, DType type) {
   return IsExactIn(value, type) || value.dtype() != kFloat32;
 }
 
@@ -53,7 +54,7 @@ bool WasNarrow(const Expr& value) {
 
 // Returns whether the product needs no rounding. Two factors of 16 bits keep the model's types
 // under any mode: their product is exact, and there are tensor cores for both types.
-bool IsRoundedProduct(const Mul& product, std::optional<DType> type) {
+bool IsRoundedProduct(const Mul& product, DType type) {
   return (WasNarrow(product.a) && WasNarrow(product.b)) ||
          (IsRounded(product.a, type) && IsRounded(product.b, type));
 }
@@ -76,7 +77,19 @@ bool ReadsAsFactor(const TensorExpr& stage, const Var& buffer) {
   return loads == is_load(product->a) + is_load(product->b);
 }
 
+// Returns whether the value only moves elements.
+bool IsMovement(const Expr& value) {
+  const auto* choice = value.as<Select>();
+  if (choice) return IsMovement(choice->then_value) && IsMovement(choice->else_value);
+  return value.as<Load>() || value.as<FloatImm>();
+}
+
+constexpr DType kTf32(DTypeCode::kTFloat32);
 constexpr double kMaxTf32 = 0x1.ffcp127;
+
+Expr RoundedToTf32(const Expr& value) {
+  return CastTo(kFloat32, CastTo(kTf32, value));
+}
 
 // Rounds to tf32 and clamps to its largest number. An infinity becomes 1 or -1 here and stays
 // infinite in the small part, so that no infinity meets a zero or an infinity of the other sign in
@@ -84,19 +97,19 @@ constexpr double kMaxTf32 = 0x1.ffcp127;
 Expr BigPart(const Expr& x) {
   Expr below = MinOf(MaxOf(x, FloatConst(kFloat32, -kMaxTf32)), FloatConst(kFloat32, kMaxTf32));
   return SelectOf(CallOf(ScalarOp::kIsInf, {x}), CallOf(ScalarOp::kSign, {x}),
-                  CallOf(ScalarOp::kRoundTf32, {below}));
+                  RoundedToTf32(below));
 }
 
 class Rounder {
  public:
   Rounder(const TensorProgram& program, const NumericModeRow& mode)
-      : result_(program), mode_(mode) {}
+      : result_(program), mode_(mode), type_(mode.type.value_or(kTf32)) {}
 
   std::optional<TensorProgram> Run() {
     if (mode_.type) NarrowIntermediates();
     for (size_t s = 0; s < result_.stages.size(); ++s) {
       const Mul* product = ProductOf(result_.stages[s]);
-      if (!product || IsRoundedProduct(*product, mode_.type)) continue;
+      if (!product || IsRoundedProduct(*product, type_)) continue;
       Expr a = product->a;
       Expr b = product->b;
       size_t maps = stages_before_;
@@ -121,12 +134,11 @@ class Rounder {
       case NumericMode::k3xTf32: {
         Expr big_a = BigPart(a);
         Expr big_b = BigPart(b);
-        Expr small_a = CallOf(ScalarOp::kRoundTf32, {a - big_a});
-        Expr small_b = CallOf(ScalarOp::kRoundTf32, {b - big_b});
+        Expr small_a = RoundedToTf32(a - big_a);
+        Expr small_b = RoundedToTf32(b - big_b);
         return (big_a * small_b + small_a * big_b) + big_a * big_b;
       }
       case NumericMode::kTf32:
-        return CallOf(ScalarOp::kRoundTf32, {a}) * CallOf(ScalarOp::kRoundTf32, {b});
       case NumericMode::kBf16:
       case NumericMode::kFp16: {
         size_t before = stages_before_;
@@ -138,11 +150,10 @@ class Rounder {
     TCC_UNREACHABLE();
   }
 
-  // Returns f32(value as the mode's type). A load reads a rounded copy of its buffer. `stage` is
-  // the reader.
+  // Returns f32(value as the mode's type). A load reads a rounded copy of its buffer, if that is
+  // worth one. `stage` is the reader.
   Expr Narrowed(const Expr& value, size_t stage) {
-    DType type = *mode_.type;
-    if (IsRounded(value, type)) return value;
+    if (IsRounded(value, type_)) return value;
     if (const auto* choice = value.as<Select>()) {
       size_t before = stages_before_;
       Expr then_value = Narrowed(choice->then_value, stage);
@@ -150,17 +161,25 @@ class Rounder {
       return SelectOf(choice->condition, then_value, else_value);
     }
     if (const auto* number = value.as<FloatImm>())
-      return FloatConst(kFloat32, RoundFloat(type, number->value));
+      return FloatConst(kFloat32, RoundFloat(type_, number->value));
     const auto* load = value.as<Load>();
-    if (!load || IsWrittenFrom(load->buffer, stage)) return CastTo(kFloat32, CastTo(type, value));
+    if (!load || IsWrittenFrom(load->buffer, stage) || !IsWorthCopy(load->buffer)) {
+      return CastTo(kFloat32, CastTo(type_, value));
+    }
     const Buffer& copy = RoundedCopy(load->buffer, stage);
     return CastTo(kFloat32, Make<Load>(copy.var, load->indices));
+  }
+
+  // Returns whether a rounded copy of the buffer gains: tf32 takes no less memory than f32, and a
+  // copy without rounding can be asynchronous.
+  bool IsWorthCopy(const Var& buffer) const {
+    return type_ != kTf32 || IsMadeOfConstants(result_, buffer);
   }
 
   // Returns whether the stage is a map from constants to the mode's type.
   bool IsRoundedConstant(const TensorExpr& expr) const {
     const auto* map = std::get_if<ComputeExpr>(&expr);
-    if (!map || map->combiner || map->outputs[0].dtype() != mode_.type) return false;
+    if (!map || map->combiner || map->outputs[0].dtype() != type_) return false;
     bool constant = true;
     ForEachExpr(expr, [&](const Expr& value) {
       PreOrder(value, [&](const Expr& node) {
@@ -192,7 +211,7 @@ class Rounder {
     copy.scope = Scope::kGlobal;
     copy.layout = {};
     ComputeExpr map = StageOver(copy);
-    map.values = {CastTo(*mode_.type, Make<Load>(buffer, map.indices[0]))};
+    map.values = {CastTo(type_, Make<Load>(buffer, map.indices[0]))};
     auto at = result_.stages.begin() + static_cast<std::ptrdiff_t>(stage);
     result_.stages.insert(at, std::move(map));
     ++stages_before_;
@@ -208,9 +227,10 @@ class Rounder {
       size_t writer = result_.stages.size();
       if (buffer.dtype() != kFloat32 || !IsOnlyOperand(buffer.var, writer)) continue;
       auto& map = std::get<ComputeExpr>(result_.stages[writer]);
-      if (IsExactIn(map.values[0], mode_.type) || WasNarrow(map.values[0])) continue;
+      if (IsExactIn(map.values[0], type_) || WasNarrow(map.values[0])) continue;
+      if (IsMovement(map.values[0]) && !IsWorthCopy(buffer.var)) continue;
       Buffer narrow = NarrowBuffer(buffer);
-      map.values[0] = CastTo(*mode_.type, map.values[0]);
+      map.values[0] = CastTo(type_, map.values[0]);
       map.outputs[0] = narrow;
       WidenLoads(result_, buffer.var, narrow.var);
       std::ranges::replace(result_.kept, buffer.var, narrow.var);
@@ -244,8 +264,7 @@ class Rounder {
 
   Buffer NarrowBuffer(const Buffer& buffer) const {
     Buffer narrow = buffer;
-    narrow.var =
-        BufferVar(FreeName(result_, buffer.var->name + "_" + ToString(*mode_.type)), *mode_.type);
+    narrow.var = BufferVar(FreeName(result_, buffer.var->name + "_" + ToString(type_)), type_);
     return narrow;
   }
 
@@ -260,6 +279,7 @@ class Rounder {
 
   TensorProgram result_;
   const NumericModeRow& mode_;
+  const DType type_;  // that operands, or their parts, are rounded to
   std::unordered_map<Var, Buffer, VarHash> copies_;
   size_t stages_before_ = 0;  // the number of inserted maps
   bool changed_ = false;

@@ -222,10 +222,10 @@ bool HasF32Contraction(const TensorProgram& program);
 //   out = sum of f32(x_f16[i, k]) * f32(w_f16[k, j])
 //
 // An intermediate that only contractions read, the columns of implicit GEMM, say, is itself stored
-// in that type. Operands that the type holds without loss stay. For other modes, operands are
-// rounded in place:
+// in that type. Operands that the type holds without loss stay. Where it is tf32, only constants
+// and intermediates that are computed are stored so, other operands are rounded in the product:
 //
-//   tf32:    out = sum of tf32(x) * tf32(w)
+//   out = sum of f32(tf32(x[i, k])) * f32(w_tf32[k, j])
 //   3xtf32:  out = sum of (x0 * w1 + x1 * w0) + x0 * w0,  x0 = tf32(x), x1 = tf32(x - x0)
 //            where tf32 would overflow, x0 is its largest number with the sign of x; for an
 //            infinite x, x0 is 1 or -1, and x1 infinite

@@ -58,14 +58,6 @@ double Sign(double x) {
   return x > 0 ? 1 : x < 0 ? -1 : 0;
 }
 
-// Rounds to nearest, halves away from zero, with the exponents of f32, subnormal numbers included.
-double RoundTf32(double x) {
-  if (x == 0 || !std::isfinite(x)) return x;
-  double step = std::ldexp(1.0, std::max(std::ilogb(x), -126) - 10);
-  double rounded = std::round(x / step) * step;
-  return std::fabs(rounded) < 0x1p128 ? rounded : std::copysign(HUGE_VAL, x);
-}
-
 std::optional<int64_t> TruncDivision(ScalarOp op, DType type, int64_t a, int64_t b) {
   if (b == 0) return std::nullopt;
   bool quotient = op == ScalarOp::kTruncDiv;
@@ -159,8 +151,7 @@ std::optional<Expr> Fold(const Cast& cast) {
 // backend.
 bool IsExactOnFloats(ScalarOp op) {
   return op == ScalarOp::kFloor || op == ScalarOp::kCeil || op == ScalarOp::kRound ||
-         op == ScalarOp::kRoundTf32 || op == ScalarOp::kTrunc || op == ScalarOp::kAbs ||
-         op == ScalarOp::kSign;
+         op == ScalarOp::kTrunc || op == ScalarOp::kAbs || op == ScalarOp::kSign;
 }
 
 std::optional<Expr> Fold(const Call& call) {
@@ -202,7 +193,7 @@ double RoundFloat(DType type, double value) {
     double finite = std::isinf(value) ? std::copysign(kMax, value) : value;
     return Float8ToDouble(type, DoubleToFloat8(type, finite));
   }
-  // Rounding to float on the way to 16 bits would round twice; rounding to odd keeps the
+  // Rounding to float on the way to fewer bits would round twice; rounding to odd keeps the
   // information that the second rounding needs.
   float near = static_cast<float>(value);
   if (type == kFloat32 || !std::isfinite(near)) return near;
@@ -210,6 +201,7 @@ double RoundFloat(DType type, double value) {
     double infinity = std::numeric_limits<double>::infinity();
     near = std::nextafter(near, static_cast<float>(value > near ? infinity : -infinity));
   }
+  if (type.code() == DTypeCode::kTFloat32) return RoundToTFloat32(near);
   return type == kFloat16 ? HalfToFloat(FloatToHalf(near)) : BFloat16ToFloat(FloatToBFloat16(near));
 }
 
@@ -315,8 +307,6 @@ double EvaluateFloatOp(ScalarOp op, double a, double b) {
       return std::nearbyint(a);
     case ScalarOp::kTrunc:
       return std::trunc(a);
-    case ScalarOp::kRoundTf32:
-      return RoundTf32(a);
     case ScalarOp::kAbs:
       return std::fabs(a);
     case ScalarOp::kSign:

@@ -38,7 +38,6 @@ namespace tcc {
   X("ceil", kCeil, 1, kFloat, "toward plus infinity")                                           \
   X("round", kRound, 1, kFloat, "to nearest, halves to even")                                   \
   X("trunc", kTrunc, 1, kFloat, "toward zero")                                                  \
-  X("round_tf32", kRoundTf32, 1, kSingle, "to a mantissa of 10 bits, halves away from zero")    \
   X("abs", kAbs, 1, kNumeric, "the smallest signed integer stays itself")                       \
   X("sign", kSign, 1, kNumeric, "-1, 0 or 1; 0 for either zero")                                \
   X("pow", kPow, 2, kFloat, "as C's pow")                                                       \

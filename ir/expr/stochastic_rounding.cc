@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <iterator>
 
 #include "ir/expr/constant_fold.h"
 #include "support/random.h"
@@ -10,9 +11,14 @@
 namespace tcc {
 namespace {
 
-bool IsNarrow(DType type) {
-  return type.element() == kFloat16 || type.element() == DType(DTypeCode::kBFloat16);
-}
+// A type with fewer bits than f32, whose values are rounded stochastically.
+struct NarrowRow {
+  DType type;
+  int mantissa_bits;
+  int least_exponent;  // of a normal number
+};
+constexpr NarrowRow kNarrow[] = {
+    {kFloat16, 10, -14}, {DTypeCode::kBFloat16, 7, -126}, {DTypeCode::kTFloat32, 10, -126}};
 
 // Returns the distance of neighbours with `bits` of mantissa; it is constant below the smallest
 // normal number.
@@ -31,18 +37,11 @@ double EitherMultiple(double value, double step, uint64_t seed) {
 
 double RoundStochastically(DType type, double value, uint64_t seed) {
   double nearest = RoundFloat(type, value);
-  if (!IsNarrow(type) || nearest == value || !std::isfinite(nearest)) return nearest;
-  bool half = type.element() == kFloat16;
+  const auto* row = std::ranges::find(kNarrow, type.element(), &NarrowRow::type);
+  if (row == std::end(kNarrow) || nearest == value || !std::isfinite(nearest)) return nearest;
   double result =
-      EitherMultiple(value, half ? StepAt(value, 10, -14) : StepAt(value, 7, -126), seed);
+      EitherMultiple(value, StepAt(value, row->mantissa_bits, row->least_exponent), seed);
   return std::isfinite(RoundFloat(type, result)) ? result : nearest;
-}
-
-double RoundTf32Stochastically(double value, uint64_t seed) {
-  double nearest = EvaluateFloatOp(ScalarOp::kRoundTf32, value);
-  if (nearest == value || !std::isfinite(nearest)) return nearest;
-  double result = EitherMultiple(value, StepAt(value, 10, -126), seed);
-  return std::fabs(result) < 0x1p128 ? result : nearest;
 }
 
 }  // namespace tcc

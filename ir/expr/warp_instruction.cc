@@ -41,11 +41,15 @@ constexpr Operand kGroup[] = {{"C", kSum16x8}};
 constexpr WarpInstruction kInstructions[] = {
     {"group_mma_m16n8k16_f16_f32", Kind::kGroupMma, 90, kGroup, false},
     {"group_mma_m16n8k16_bf16_f32", Kind::kGroupMma, 90, kGroup, false},
+    {"group_mma_m16n8k8_tf32_f32", Kind::kGroupMma, 90, kGroup, false},
     {"group_mma_m16n8k32_s8_s32", Kind::kGroupMma, 90, kGroup, false},
     {"mma_m16n8k16_f16_f32", Kind::kMma, 80, kHalf16},
     {"mma_m16n8k16_bf16_f32", Kind::kMma, 80, kHalf16},
     {"mma_m16n8k8_f16_f32", Kind::kMma, 75, kHalf8},
     {"mma_m16n8k8_tf32_f32", Kind::kMma, 80, kWord8},
+    {"mma_m16n8k8_tf32_f32_round_a", Kind::kMma, 80, kWord8},
+    {"mma_m16n8k8_tf32_f32_round_b", Kind::kMma, 80, kWord8},
+    {"mma_m16n8k8_tf32_f32_round_ab", Kind::kMma, 80, kWord8},
     {"mma_m16n8k8_3xtf32_f32", Kind::kMma, 80, kWord8},
     {"mma_m16n8k32_s8_s32", Kind::kMma, 80, kByte32},
     {"mma_m8n8k16_s8_s32", Kind::kMma, 75, kByte16},
@@ -54,6 +58,7 @@ constexpr WarpInstruction kInstructions[] = {
     {"load_matrices_8x16_f16", Kind::kLoadMatrices, 75, {}},
     {"load_matrices_16x16_bf16", Kind::kLoadMatrices, 75, {}},
     {"load_matrices_16x8_f32", Kind::kLoadMatrices, 75, {}},
+    {"load_matrices_16x8_tf32", Kind::kLoadMatrices, 75, {}},
     {"load_matrices_16x32_i8", Kind::kLoadMatrices, 75, {}},
     {"load_matrices_16x16_i8", Kind::kLoadMatrices, 75, {}},
 };

@@ -91,6 +91,7 @@ void WithNative(DType dtype, const uint8_t* bytes, F&& f) {
     TCC_NATIVE(kFloat16, Half)
     TCC_NATIVE(kBFloat16, Brain)
     TCC_NATIVE(kFloat32, float)
+    TCC_NATIVE(kTFloat32, float)
     TCC_NATIVE(kFloat64, double)
     TCC_NATIVE(kBool, uint8_t)
     TCC_NATIVE(kInt8, int8_t)

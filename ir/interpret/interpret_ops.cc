@@ -210,10 +210,6 @@ void Evaluator::ComputeCall(const Node& node, State& state) {
   } else if (node.call == ScalarOp::kIsInf) {
     ForLanes1(a.reals.get(), state.integers.get(), n,
               [](double x) { return int64_t{std::isinf(x)}; });
-  } else if (node.call == ScalarOp::kRoundTf32 && monitor_.rounding_seed) {
-    uint64_t seed = *monitor_.rounding_seed;
-    ForLanes1(a.reals.get(), state.reals.get(), n,
-              [=](double x) { return RoundTf32Stochastically(x, seed); });
   } else if (node.call == ScalarOp::kPackBf16x2) {
     ForLanes2(a.reals.get(), a.uniform, b.reals.get(), b.uniform, state.integers.get(), n,
               PackBFloats);

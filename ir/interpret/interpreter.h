@@ -28,8 +28,8 @@ struct InterpretOptions {
   // The number of real threads that share the iterations of large nests. Results do not depend on
   // it.
   int threads = 1;
-  // The seed for stochastic rounding (stochastic_rounding.h) of casts to f16 and bf16, results of
-  // these types and round_tf32, which shows the effect of rounding. Without a seed they round to
+  // The seed for stochastic rounding (stochastic_rounding.h) of casts to f16, bf16 and tf32 and of
+  // results of these types, which shows the effect of rounding. Without a seed they round to
   // nearest.
   std::optional<uint64_t> rounding_seed = {};
   // A read of a cell never written gives NaN, or a large integer, instead of an error: for lowered

@@ -111,14 +111,6 @@ Stmt ResolveBranches(const Stmt& stmt);
 //   for r in 0..36 { async_copy .. where bit r div 4 of kept }
 Function TabulateConditions(const Function& fn);
 
-// Unrolls the steps of a pipelined loop of tensor cores' products by the versions of its copies,
-// which then are at constant places. A step is some hundred instructions, a tenth of them for that.
-//
-//   for r in 0..16 { async_copy S[(r + 2) mod 3 * 64] ..; mma S[r mod 3 * 64] }  -->
-//   for r in 0..5 { for v in 0..3 unrolled { async_copy S[(v + 2) mod 3 * 64] ..; mma S[v * 64] } }
-//   for rest in 0..1 { .. }
-Function DealVersions(const Function& fn);
-
 // Merges neighbouring statements under equal conditions, so that their loads can be shared.
 //
 //   if c { A } if c { B }  -->  if c { A B }

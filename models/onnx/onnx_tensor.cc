@@ -71,6 +71,7 @@ DataField FieldOf(DType dtype) {
     case DTypeCode::kFloat8E5M2:
     case DTypeCode::kInt4:
     case DTypeCode::kUInt4:
+    case DTypeCode::kTFloat32:
       break;
   }
   return DataField::kInt32;

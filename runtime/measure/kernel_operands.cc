@@ -123,6 +123,7 @@ void StoreFloat(DType dtype, std::span<uint8_t> bytes, int64_t index, double val
   auto narrow = static_cast<float>(value);
   if (dtype == kFloat64) return Store<double>(bytes, index, value);
   if (dtype == kFloat32) return Store<float>(bytes, index, narrow);
+  if (dtype == DTypeCode::kTFloat32) return Store<float>(bytes, index, RoundToTFloat32(narrow));
   if (dtype == kFloat16) return Store<uint16_t>(bytes, index, FloatToHalf(narrow));
   TCC_CHECK(dtype == DTypeCode::kBFloat16) << ToString(dtype);
   Store<uint16_t>(bytes, index, FloatToBFloat16(narrow));
@@ -156,7 +157,9 @@ template <typename Use>
 auto WithFloats(DType dtype, Use use) {
   using Bytes = std::span<const uint8_t>;
   if (dtype == kFloat64) return use([](Bytes b, int64_t i) { return Load<double>(b, i); });
-  if (dtype == kFloat32) return use([](Bytes b, int64_t i) -> double { return Load<float>(b, i); });
+  if (dtype == kFloat32 || dtype == DTypeCode::kTFloat32) {
+    return use([](Bytes b, int64_t i) -> double { return Load<float>(b, i); });
+  }
   if (dtype == kFloat16) {
     return use([](Bytes b, int64_t i) -> double { return HalfToFloat(Load<uint16_t>(b, i)); });
   }
@@ -305,6 +308,9 @@ void FillValues(DType dtype, std::span<uint8_t> bytes, uint64_t seed, double ext
     });
   } else if (!IsStoredFloat(dtype)) {
     FillBits(bytes, random.Fork(), LowestBits(dtype.bits()));
+  } else if (dtype == DTypeCode::kTFloat32) {
+    FillEach<float>(bytes, random.Fork(),
+                    [](uint64_t draw) { return RoundToTFloat32(UniformOf(draw)); });
   } else if (dtype.bits() == 16) {
     FillFromTable<uint16_t>(dtype, bytes, random.Fork());
   } else {

@@ -9,25 +9,30 @@ namespace tcc {
 namespace {
 
 // C[rows, 8] += A[rows, depth] * B[depth, 8].
-#define TCC_MMA_OF(rows, depth, type, sum, product)                                      \
-  "fn mma(A: " type "[" rows ", " depth "], B: " type "[" depth ", 8], C: " sum "[" rows \
-  ", 8]) tensor {\n"                                                                     \
-  "  for i in 0.." rows " @m/i { for j in 0..8 @m/j { for k in 0.." depth                \
-  " @m/k {\n"                                                                            \
-  "    block m(i: spatial " rows " = i, j: spatial 8 = j, k: reduce " depth              \
-  " = k) {\n"                                                                            \
-  "      reduce sum_" sum " (C[i, j]) with (" product                                    \
-  ")\n"                                                                                  \
+#define TCC_MMA_OF(rows, depth, a, b, sum, product)                                \
+  "fn mma(A: " a "[" rows ", " depth "], B: " b "[" depth ", 8], C: " sum "[" rows \
+  ", 8]) tensor {\n"                                                               \
+  "  for i in 0.." rows " @m/i { for j in 0..8 @m/j { for k in 0.." depth          \
+  " @m/k {\n"                                                                      \
+  "    block m(i: spatial " rows " = i, j: spatial 8 = j, k: reduce " depth        \
+  " = k) {\n"                                                                      \
+  "      reduce sum_" sum " (C[i, j]) with (" product                              \
+  ")\n"                                                                            \
   "} } } } }"
 #define TCC_MMA(rows, depth, type, sum) \
-  TCC_MMA_OF(rows, depth, type, sum, sum "(A[i, k]) * " sum "(B[k, j])")
+  TCC_MMA_OF(rows, depth, type, type, sum, sum "(A[i, k]) * " sum "(B[k, j])")
+// The product of tf32 numbers, or of f32 numbers that are rounded first.
+#define TCC_TF32_MMA(a, b, product) TCC_MMA_OF("16", "8", a, b, "f32", product)
+#define TCC_TF32_A "f32(A[i, k])"
+#define TCC_TF32_B "f32(B[k, j])"
+#define TCC_ROUNDED_A "f32(tf32(A[i, k]))"
+#define TCC_ROUNDED_B "f32(tf32(B[k, j]))"
 // The two tf32 numbers whose sum is nearly a given f32 (graph/variants/round_operands.cc).
 #define TCC_LARGEST_TF32 "3.4011621342146535e+38"
-#define TCC_BIG(x)                                                                  \
-  "select(is_inf(" x "), sign(" x "), round_tf32(min(max(" x ", -" TCC_LARGEST_TF32 \
-  "), " TCC_LARGEST_TF32 ")))"
-#define TCC_SMALL(x) "round_tf32(" x " - " TCC_BIG(x) ")"
-#define TCC_TF32_PRODUCT "round_tf32(A[i, k]) * round_tf32(B[k, j])"
+#define TCC_BIG(x)                                                                \
+  "select(is_inf(" x "), sign(" x "), f32(tf32(min(max(" x ", -" TCC_LARGEST_TF32 \
+  "), " TCC_LARGEST_TF32 "))))"
+#define TCC_SMALL(x) "f32(tf32(" x " - " TCC_BIG(x) "))"
 #define TCC_3XTF32_PRODUCT                                                                     \
   "((" TCC_BIG("A[i, k]") " * " TCC_SMALL("B[k, j]") " + " TCC_SMALL("A[i, k]") " * " TCC_BIG( \
       "B[k, j]") ") + " TCC_BIG("A[i, k]") " * " TCC_BIG("B[k, j]") ")"
@@ -72,6 +77,8 @@ fn dot(A: u8[4], B: i8[16, 4], C: i32[16]) tensor {
      "wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16, by four warps"},
     {"group_mma_m16n8k16_bf16_f32", TCC_MMA("16", "16", "bf16", "f32"),
      "wgmma.mma_async.sync.aligned.m64nNk16.f32.bf16.bf16, by four warps"},
+    {"group_mma_m16n8k8_tf32_f32", TCC_TF32_MMA("tf32", "tf32", TCC_TF32_A " * " TCC_TF32_B),
+     "wgmma.mma_async.sync.aligned.m64nNk8.f32.tf32.tf32, by four warps"},
     {"group_mma_m16n8k32_s8_s32", TCC_MMA("16", "32", "i8", "i32"),
      "wgmma.mma_async.sync.aligned.m64nNk32.s32.s8.s8, by four warps"},
     {"mma_m16n8k16_f16_f32", TCC_MMA("16", "16", "f16", "f32"),
@@ -80,9 +87,15 @@ fn dot(A: u8[4], B: i8[16, 4], C: i32[16]) tensor {
      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"},
     {"mma_m16n8k8_f16_f32", TCC_MMA("16", "8", "f16", "f32"),
      "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"},
-    {"mma_m16n8k8_tf32_f32", TCC_MMA_OF("16", "8", "f32", "f32", TCC_TF32_PRODUCT),
+    {"mma_m16n8k8_tf32_f32", TCC_TF32_MMA("tf32", "tf32", TCC_TF32_A " * " TCC_TF32_B),
      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"},
-    {"mma_m16n8k8_3xtf32_f32", TCC_MMA_OF("16", "8", "f32", "f32", TCC_3XTF32_PRODUCT),
+    {"mma_m16n8k8_tf32_f32_round_a", TCC_TF32_MMA("f32", "tf32", TCC_ROUNDED_A " * " TCC_TF32_B),
+     "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"},
+    {"mma_m16n8k8_tf32_f32_round_b", TCC_TF32_MMA("tf32", "f32", TCC_TF32_A " * " TCC_ROUNDED_B),
+     "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"},
+    {"mma_m16n8k8_tf32_f32_round_ab", TCC_TF32_MMA("f32", "f32", TCC_ROUNDED_A " * " TCC_ROUNDED_B),
+     "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"},
+    {"mma_m16n8k8_3xtf32_f32", TCC_TF32_MMA("f32", "f32", TCC_3XTF32_PRODUCT),
      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32, three"},
     {"mma_m16n8k32_s8_s32", TCC_MMA("16", "32", "i8", "i32"),
      "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"},
@@ -93,6 +106,7 @@ fn dot(A: u8[4], B: i8[16, 4], C: i32[16]) tensor {
     {"load_matrices_8x16_f16", TCC_LOAD("8", "16", "f16"), "ldmatrix.sync.aligned.m8n8.x2"},
     {"load_matrices_16x16_bf16", TCC_LOAD("16", "16", "bf16"), "ldmatrix.sync.aligned.m8n8.x4"},
     {"load_matrices_16x8_f32", TCC_LOAD("16", "8", "f32"), "ldmatrix.sync.aligned.m8n8.x4"},
+    {"load_matrices_16x8_tf32", TCC_LOAD("16", "8", "tf32"), "ldmatrix.sync.aligned.m8n8.x4"},
     {"load_matrices_16x32_i8", TCC_LOAD("16", "32", "i8"), "ldmatrix.sync.aligned.m8n8.x4"},
     {"load_matrices_16x16_i8", TCC_LOAD("16", "16", "i8"), "ldmatrix.sync.aligned.m8n8.x2"},
 };

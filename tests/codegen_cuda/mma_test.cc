@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
@@ -21,7 +22,7 @@ namespace {
 // An instruction D = A B + C of one warp. B has 8 columns.
 struct Mma {
   const char* name;
-  DType dtype;       // of A and B; tf32 is f32
+  DType dtype;       // of A and B
   const char* type;  // as it is spelled
   int rows;
   int depth;
@@ -32,6 +33,7 @@ const Mma kMmas[] = {
     {"m16n8k16_f16", DType(DTypeCode::kFloat16), "TccF16", 16, 16, 80},
     {"m16n8k16_bf16", DType(DTypeCode::kBFloat16), "TccBF16", 16, 16, 80},
     {"m16n8k8_tf32", kFloat32, "float", 16, 8, 80},
+    {"m16n8k8_tf32", DType(DTypeCode::kTFloat32), "TccTF32", 16, 8, 80},
     {"m16n8k8_3xtf32", kFloat32, "float", 16, 8, 80},
     {"m16n8k8_f16", DType(DTypeCode::kFloat16), "TccF16", 16, 8, 75},
     {"m16n8k32_s8", DType(DTypeCode::kInt8), "signed char", 16, 32, 80},
@@ -207,26 +209,57 @@ TEST_CASE("an mma that some lanes skip is named", "[codegen_cuda][mma]") {
   CHECK(Message(status).find("tcc_mma_m16n8k16_f16") != std::string::npos);
 }
 
+// Words of a product and words of memory have no bits that tensor cores would drop.
 TEST_CASE("tf32 rounds to ten bits of mantissa, halves away from zero", "[codegen_cuda][mma]") {
   std::string text = std::string(CudaPrelude()) + R"(
 TCC_KERNEL(mma, 32)(TCC_INPUT(float, x), TCC_OUTPUT(float, y)) {
   y[tcc_thread_x()] = tcc_bits_to_float(tcc_to_tf32(x[tcc_thread_x()]));
+  y[tcc_thread_x() + 32] = tcc_widen(tcc_tf32(x[tcc_thread_x()]));
 }
 TCC_END_KERNEL(mma)
 )";
+  const float low_nan = std::bit_cast<float>(0xff800001);
   const float samples[] = {
-      1,         1 + 0x1p-10f, 1 + 0x1p-11f, 1 + 0x1p-12f, -(1 + 0x1p-11f), 2 - 0x1p-23f,
-      0x1p-130f, -0.0f,        INFINITY,     -INFINITY};
-  const float rounded[] = {1,    1 + 0x1p-10f, 1 + 0x1p-10f, 1,        -(1 + 0x1p-10f),
-                           2.0f, 0x1p-130f,    -0.0f,        INFINITY, -INFINITY};
-  std::vector<Tensor> operands = {MakeZeroTensor(kFloat32, {32}), MakeZeroTensor(kFloat32, {32})};
-  for (size_t i = 0; i < std::size(samples); ++i)
-    SetElement(operands[0], static_cast<int64_t>(i), samples[i]);
+      1,     1 + 0x1p-10f,  1 + 0x1p-11f,  1 + 0x1p-12f, -(1 + 0x1p-11f), 2 - 0x1p-23f, 0x1p-130f,
+      -0.0f, 0x1.ffcp+127f, 0x1.ffep+127f, INFINITY,     -INFINITY,       NAN,          low_nan};
+  const float rounded[] = {
+      1,     1 + 0x1p-10f,  1 + 0x1p-10f, 1,        -(1 + 0x1p-10f), 2.0f, 0x1p-130f,
+      -0.0f, 0x1.ffcp+127f, INFINITY,     INFINITY, -INFINITY,       NAN,  NAN};
+  std::vector<Tensor> operands = {MakeZeroTensor(kFloat32, {32}), MakeZeroTensor(kFloat32, {64})};
+  std::memcpy(MutableBytes(operands[0]).data(), samples, sizeof(samples));
   REQUIRE(RunOnEmulator(text, operands).ok());
   for (size_t i = 0; i < std::size(samples); ++i) {
-    double got = ElementAsDouble(operands[1], static_cast<int64_t>(i));
     INFO(samples[i]);
-    CHECK(got == rounded[i]);
+    for (size_t at : {i, i + 32}) {
+      const float got = operands[1].values<float>()[at];
+      CHECK((got == rounded[i] || (std::isnan(got) && std::isnan(rounded[i]))));
+      const uint32_t bits = std::bit_cast<uint32_t>(got);
+      // A NaN of cvt.rna has all bits set.
+      CHECK(((bits & 0x1fff) == 0 || bits == 0x7fffffff));
+    }
+  }
+}
+
+TEST_CASE("words of tf32 give what words give that the product rounds", "[codegen_cuda][mma]") {
+  const float most = std::numeric_limits<float>::max();
+  const std::pair<float, float> pairs[] = {{1 + 0x1p-11f, 3}, {INFINITY, 2},   {-INFINITY, 0},
+                                           {NAN, 0},          {most, 0x1p-9f}, {0x1.ffcp+127f, 1},
+                                           {1e-40f, 1e20f},   {-most, -most}};
+  for (auto [x, y] : pairs) {
+    std::vector<double> results;
+    for (const Mma& mma : kMmas) {
+      if (mma.name != std::string("m16n8k8_tf32")) continue;
+      std::vector<Tensor> operands = OperandsOf(mma);
+      for (int n : {0, 1}) {
+        for (int64_t i = 0; i < operands[n].shape[0]; ++i)
+          SetElement(operands[n], i, n == 0 ? x : y);
+      }
+      REQUIRE(RunOnEmulator(TextOf(mma, Order::kColumns), operands).ok());
+      results.push_back(ElementAsDouble(operands[3], 0));
+    }
+    INFO(x << " * " << y << " gives " << results[0] << " and " << results[1]);
+    REQUIRE(results.size() == 2);
+    CHECK((results[0] == results[1] || (std::isnan(results[0]) && std::isnan(results[1]))));
   }
 }
 

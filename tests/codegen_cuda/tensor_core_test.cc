@@ -113,7 +113,7 @@ void CheckSketch(const ProductShape& shape, const std::string& target, Random* r
     const SassCounts& all = kernel.facts.all;
     CHECK(all.of(kind) > 0);
     CHECK(all.of_bf16 == (shape.type == "bf16" ? all.of(kind) : 0));
-    CHECK(all.of_tf32 == (shape.type == "f32" ? all.of(kind) : 0));
+    CHECK(all.of_tf32 == (shape.type.ends_with("f32") ? all.of(kind) : 0));
     CHECK(all.of(SassKind::kLdsm) > 0);
     CHECK(all.of(SassKind::kFfma) == 0);
     if (target != "sm_75" && decisions == sketch.start) {
@@ -272,6 +272,14 @@ TEST_CASE("sketches of f32 products rounded to tf32 use tensor cores without spi
       {.rows = 512, .columns = 256, .depth = 512, .type = "f32", .tf32 = "tf32"},
       {.rows = 256, .columns = 384, .depth = 512, .type = "f32", .b = "j, k", .tf32 = "tf32"},
       {.rows = 512, .columns = 512, .depth = 512, .type = "f32", .tf32 = "3xtf32"},
+      {.rows = 512, .columns = 256, .depth = 512, .type = "tf32", .b = "j, k"},
+      {.rows = 512,
+       .columns = 512,
+       .depth = 512,
+       .type = "tf32",
+       .constant = true,
+       .tf32 = "tf32 of a"},
+      {.rows = 256, .columns = 512, .depth = 512, .type = "tf32", .b = "j, k", .tf32 = "tf32 of b"},
   };
   Random random(9);
   for (const std::string& target : GpuTargets()) {
@@ -373,6 +381,40 @@ TEST_CASE("an operand is rounded to tf32 once a fragment, however many products 
   // Of a warp's 64 x 32 a step: 16 + 8 words, rounded by two instructions each, for 16 products.
   CHECK(loop.of(SassKind::kHmma) > 0);
   CHECK(loop.total < loop.of(SassKind::kHmma) * 8);
+}
+
+// For the 32 products of a warp's 64 x 32 and k = 16, both operands take 96 instructions to round,
+// the one that two warps round 32.
+TEST_CASE("operands of tf32 are not rounded in the loop, a single f32 one by two warps",
+          "[codegen_cuda][nvrtc]") {
+  struct Row {
+    const char* tf32;
+    int64_t roundings;  // the most of 32 products
+  };
+  for (const Row& row : {Row{"", 0}, Row{"tf32 of a", 32}, Row{"tf32 of b", 32}}) {
+    Function fn = ProductFunction({.rows = 4096,
+                                   .columns = 4096,
+                                   .depth = 4096,
+                                   .type = "tf32",
+                                   .b = "j, k",
+                                   .rounded = false,
+                                   .tf32 = row.tf32});
+    for (const char* target : {"sm_80", "sm_90a"}) {
+      INFO(target << " " << row.tf32);
+      Sketch sketch = FirstSketch(fn, GpuTarget(target));
+      Function scheduled = Replay(fn, sketch.trace, sketch.start).value();
+      Function lowered = RunPipeline(Simplify(scheduled)).value();
+      std::optional<Cubin> cubin = MustCompile(SourceOf({lowered}, target), target);
+      if (!cubin) return;
+      CHECK(cubin->kernels.at(0).spill_stores == 0);
+      CubinKernel kernel = ReadCubin(cubin->image, GpuTarget(target).sm).value().at(0);
+      const SassCounts& loop = kernel.facts.main_loop;
+      INFO(loop.total << " instructions, " << loop.of(SassKind::kHmma) << " HMMA");
+      CHECK(loop.of(SassKind::kHmma) > 0);
+      // The products, two other instructions for each, and the roundings.
+      CHECK(32 * loop.total < loop.of(SassKind::kHmma) * (32 + 64 + row.roundings));
+    }
+  }
 }
 
 // Of a warp's 64 x 32 a step of 128 bytes: 64 products, 24 loads of matrices and the copies, whose

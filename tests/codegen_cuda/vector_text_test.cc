@@ -74,6 +74,7 @@ fn copies(X: f32[30], H: f16[30], Y: f32[48], Z: f16[16]) lowered {
     async_copy T[t * 2] from H[t * 2 - 1] count 2 where 0 < t
     async_commit
     async_wait(0)
+    barrier(shared)
     for i in 0..6 { Y[t * 6 + i] = S[t * 6 + i] }
     for i in 0..2 { Z[t * 2 + i] = T[t * 2 + i] }
   }

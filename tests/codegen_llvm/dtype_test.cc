@@ -21,15 +21,19 @@ struct Format {
   uint32_t largest;   // code of the largest finite number
   uint32_t infinity;  // its code, or `largest` where the format saturates
   uint32_t nan;
+  int unused_bits = 0;  // below the mantissa's
+  bool halves_to_even = true;
 };
 
 const Format* FormatOf(DType dtype) {
   static constexpr Format kHalf = {5, 10, 0x7bff, 0x7c00, 0x7e00};
   static constexpr Format kBFloat = {8, 7, 0x7f7f, 0x7f80, 0x7fc0};
+  static constexpr Format kTFloat = {8, 10, 0x3fbff, 0x3fc00, 0x3fe00, 13, false};
   static constexpr Format kE4M3 = {4, 3, 0x7e, 0x7e, 0x7f};
   static constexpr Format kE5M2 = {5, 2, 0x7b, 0x7b, 0x7f};
   if (dtype.code() == DTypeCode::kFloat16) return &kHalf;
   if (dtype.code() == DTypeCode::kBFloat16) return &kBFloat;
+  if (dtype.code() == DTypeCode::kTFloat32) return &kTFloat;
   if (dtype.code() == DTypeCode::kFloat8E4M3) return &kE4M3;
   return dtype.code() == DTypeCode::kFloat8E5M2 ? &kE5M2 : nullptr;
 }
@@ -52,7 +56,7 @@ double Decode(const Format& format, uint32_t code) {
   return code & sign ? -value : value;
 }
 
-// The nearest code by comparing distances, an even one among two.
+// The nearest code by comparing distances; of two the even or the larger one.
 uint32_t Encode(const Format& format, long double value) {
   uint32_t sign = 1u << (format.exponent_bits + format.mantissa_bits);
   if (std::isnan(value)) return format.nan;
@@ -69,7 +73,9 @@ uint32_t Encode(const Format& format, long double value) {
   }
   long double below = magnitude - MagnitudeOf(format, low);
   long double above = MagnitudeOf(format, low + 1) - magnitude;
-  if (above < below || (above == below && low % 2 == 1)) ++low;
+  if (above < below || (above == below && (low % 2 == 1 || !format.halves_to_even))) {
+    ++low;
+  }
   if (low > format.largest) low = format.infinity;
   return std::signbit(value) ? low | sign : low;
 }
@@ -96,7 +102,9 @@ long double Get(DType dtype, const std::vector<uint8_t>& data, size_t i) {
   const uint8_t* at = data.data() + i * dtype.bytes();
   uint64_t bits = 0;
   memcpy(&bits, at, dtype.bytes());
-  if (const Format* format = FormatOf(dtype)) return Decode(*format, static_cast<uint32_t>(bits));
+  if (const Format* format = FormatOf(dtype)) {
+    return Decode(*format, static_cast<uint32_t>(bits >> format->unused_bits));
+  }
   if (dtype == kFloat32) return __builtin_bit_cast(float, static_cast<uint32_t>(bits));
   if (dtype == kFloat64) return __builtin_bit_cast(double, bits);
   return Wrapped(dtype, bits);
@@ -106,7 +114,7 @@ long double Get(DType dtype, const std::vector<uint8_t>& data, size_t i) {
 void Set(DType dtype, std::vector<uint8_t>& data, size_t i, long double value) {
   uint64_t bits = 0;
   if (const Format* format = FormatOf(dtype)) {
-    bits = Encode(*format, value);
+    bits = uint64_t{Encode(*format, value)} << format->unused_bits;
   } else if (dtype == kFloat32) {
     bits = __builtin_bit_cast(uint32_t, static_cast<float>(value));
   } else if (dtype == kFloat64) {

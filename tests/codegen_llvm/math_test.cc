@@ -198,33 +198,6 @@ TEST_CASE("every function of float64 keeps its error bound", "[codegen_llvm][mat
   }
 }
 
-TEST_CASE("round_tf32 keeps ten bits of mantissa, halves away from zero", "[codegen_llvm][math]") {
-  std::vector<float> xs;
-  std::vector<float> ys;
-  Arguments(8, xs, ys);
-  for (float x : {1 + 0x1p-11F, -1 - 0x1p-11F, 1 + 0x1p-11F - 0x1p-23F, 2 - 0x1p-12F, 0x1p-137F}) {
-    xs.insert(xs.begin(), x);
-  }
-  while (xs.size() % 16 != 0) xs.pop_back();
-  ys.resize(xs.size());
-  for (int lanes : {1, 16}) {
-    std::vector<float> zs(xs.size(), -123);
-    auto count = static_cast<int64_t>(xs.size());
-    RunOn(Elementwise(ScalarOp::kRoundTf32, kFloat32, count, lanes), xs, ys, zs);
-    for (size_t i = 0; i < xs.size(); ++i) {
-      double x = xs[i];
-      double step =
-          x == 0 || !std::isfinite(x) ? 1 : std::ldexp(1, std::max(std::ilogb(x), -126) - 10);
-      // Beyond the largest number float makes it infinite.
-      auto expected = static_cast<float>(std::isfinite(x) ? std::round(x / step) * step : x);
-      INFO(x);
-      REQUIRE((zs[i] == expected || (std::isnan(zs[i]) && std::isnan(expected))));
-      double interpreted = EvaluateFloatOp(ScalarOp::kRoundTf32, x);
-      REQUIRE((interpreted == expected || (std::isnan(interpreted) && std::isnan(expected))));
-    }
-  }
-}
-
 TEST_CASE("exponentials of arguments far below zero are no denormals", "[codegen_llvm][math]") {
   std::vector<float> xs;
   for (float x = -80; x > -110; x -= 0.001F) xs.push_back(x);

@@ -218,7 +218,7 @@ TEST_CASE("damaged notes are refused by what is wrong with them", "[compiler][no
   CHECK(Refusal(Replaced(good, "\"shape\":[2,3]", "\"shape\":[2,-3]")) ==
         "notes: calls[0]: reads[0]: field 'shape': expected whole numbers from 0 on, got -3");
   CHECK(Refusal(Replaced(good, "\"type\":\"f16\"", "\"type\":\"f64\"")) ==
-        "notes: calls[0]: reads[0]: field 'type': expected f16 or bf16; got 'f64'");
+        "notes: calls[0]: reads[0]: field 'type': expected f16, bf16 or tf32; got 'f64'");
   CHECK(Refusal(Replaced(good, "unroll a", "\\u001b]0;x")) ==
         "notes: kernels[0]: field 'schedule' holds control characters");
   CHECK(Refusal(Replaced(good, "\"value\":\"x\"", "\"value\":\"\\u0007\"")) ==

@@ -144,6 +144,13 @@ TEST_CASE("constants are rounded in a map of their own, activations too", "[grap
   CHECK(text.find("with (f32(a_f16[i, k]) * f32(b_f16[k, j]))") != std::string::npos);
 }
 
+TEST_CASE("for tf32 constants are rounded when linked, activations in the product", "[graph]") {
+  Task task = TaskOf(MatMulGraph(Fractions({4, 8}, 1), Fractions({8, 5}, 2)), NumericMode::kTf32);
+  std::string text = Print(task.variants[0].fn);
+  CHECK(text.find("b_tf32[i0, i1] = tf32(b[i0, i1])") != std::string::npos);
+  CHECK(text.find("with (f32(tf32(a[i, k])) * f32(b_tf32[k, j]))") != std::string::npos);
+}
+
 TEST_CASE("every variant of a convolution computes with the same rounded operands", "[graph]") {
   for (const NumericModeRow& row : NumericModes()) {
     if (row.mode == NumericMode::kStrict) continue;

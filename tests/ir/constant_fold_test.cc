@@ -59,7 +59,7 @@ TEST_CASE("narrow integers wrap, i64 refuses to overflow", "[ir][fold]") {
   CHECK(EvaluateIntegerOp(ScalarOp::kBitNot, kUInt8, 5) == 250);
 }
 
-TEST_CASE("rounding to 16 bits rounds once", "[ir][fold]") {
+TEST_CASE("rounding to a narrow float rounds once", "[ir][fold]") {
   // Just above the middle of two halves; through float it would become the middle and go to even.
   double above = 1 + 0x1p-11 + 0x1p-40;
   CHECK(RoundFloat(kFloat16, above) == 1 + 0x1p-10);
@@ -68,6 +68,13 @@ TEST_CASE("rounding to 16 bits rounds once", "[ir][fold]") {
   CHECK(RoundFloat(kFloat16, -above) == -(1 + 0x1p-10));
   CHECK(std::isinf(RoundFloat(kFloat16, 1e6)));
   CHECK(RoundFloat(kFloat32, 0.1) == 0.1f);
+  const DType tf32(DTypeCode::kTFloat32);
+  CHECK(RoundFloat(tf32, 1 + 0x1p-11 - 0x1p-40) == 1);
+  CHECK(RoundFloat(tf32, 1 + 0x1p-11) == 1 + 0x1p-10);
+  CHECK(RoundFloat(tf32, -1 - 0x1p-11) == -1 - 0x1p-10);
+  CHECK(RoundFloat(tf32, 0x1p-137) == 0x1p-136);
+  CHECK(RoundFloat(tf32, 0x1.ffcp127) == 0x1.ffcp127);
+  CHECK(std::isinf(RoundFloat(tf32, 0x1.ffep127)));
 }
 
 TEST_CASE("floats fold only where every evaluator agrees", "[ir][fold]") {

@@ -22,6 +22,7 @@ TEST_CASE("values between two of a narrow type become either", "[ir]") {
   CHECK(ResultsOf(kFloat16, 1 + 0x1p-12) == std::set<double>{1, 1 + 0x1p-10});
   CHECK(ResultsOf(kFloat16, -3.001) == std::set<double>{-3 - 0x1p-9, -3});
   CHECK(ResultsOf(kBFloat16, 1 + 0x1p-8) == std::set<double>{1, 1 + 0x1p-7});
+  CHECK(ResultsOf(DTypeCode::kTFloat32, 1 - 0x1p-13) == std::set<double>{1 - 0x1p-11, 1});
   CHECK(ResultsOf(kFloat16, 0x1p-25) == std::set<double>{0, 0x1p-24});
 }
 

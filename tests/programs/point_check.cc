@@ -26,7 +26,10 @@ double Precision(const Function& fn) {
     if (dtype.element() == kFloat16) precision = std::max(precision, 4e-3);
     if (dtype.code() == DTypeCode::kBFloat16) precision = std::max(precision, 3e-2);
   };
-  for (const Buffer& buffer : DeclaredBuffers(fn)) note(buffer.dtype());
+  for (const Buffer& buffer : DeclaredBuffers(fn)) {
+    note(buffer.dtype());
+    if (buffer.dtype().code() == DTypeCode::kTFloat32) precision = std::max(precision, 4e-3);
+  }
   PreOrderExprs(fn.body, [&](const Expr& expr) { note(expr.dtype()); });
   return precision;
 }

@@ -52,13 +52,15 @@ std::string Nest(const ProductShape& shape, const std::string& block, const std:
 
 // Of two elements.
 std::string ProductOf(const ProductShape& shape, const std::string& a, const std::string& b) {
-  auto rounded = [](const std::string& x) { return fmt::format("round_tf32({})", x); };
+  auto rounded = [](const std::string& x) { return fmt::format("f32(tf32({}))", x); };
   auto big = [](const std::string& x) {
-    return fmt::format("select(is_inf({0}), sign({0}), round_tf32(min(max({0}, -{1}), {1})))", x,
+    return fmt::format("select(is_inf({0}), sign({0}), f32(tf32(min(max({0}, -{1}), {1}))))", x,
                        "3.4011621342146535e+38");
   };
   auto small = [&](const std::string& x) { return rounded(x + " - " + big(x)); };
   if (shape.tf32 == "tf32") return rounded(a) + " * " + rounded(b);
+  if (shape.tf32 == "tf32 of a") return fmt::format("{} * f32({})", rounded(a), b);
+  if (shape.tf32 == "tf32 of b") return fmt::format("f32({}) * {}", a, rounded(b));
   if (shape.tf32 == "3xtf32") {
     return fmt::format("({0} * {3} + {2} * {1}) + {0} * {1}", big(a), big(b), small(a), small(b));
   }
@@ -69,11 +71,13 @@ std::string ProductOf(const ProductShape& shape, const std::string& a, const std
 
 Function ProductFunction(const ProductShape& shape) {
   std::string cell = shape.batch > 0 ? "b, i, j" : "i, j";
+  bool rounds_a = shape.narrowed || shape.tf32 == "tf32 of a";
   std::string text =
       fmt::format("fn f(A: {0}[{1}], B: {2}[{3}]{7}, D: f32[{4}], C: {5}[{6}]) tensor {{\n",
-                  shape.narrowed ? "f32" : shape.type, ShapeOf(shape, shape.a), shape.type,
-                  ShapeOf(shape, shape.b), shape.columns, shape.rounded ? shape.type : shape.sum,
-                  ShapeOf(shape, cell), shape.constant ? " constant" : "");
+                  rounds_a ? "f32" : shape.type, ShapeOf(shape, shape.a),
+                  shape.tf32 == "tf32 of b" ? "f32" : shape.type, ShapeOf(shape, shape.b),
+                  shape.columns, shape.rounded ? shape.type : shape.sum, ShapeOf(shape, cell),
+                  shape.constant ? " constant" : "");
   std::string left = shape.narrowed ? "N" : "A", result = shape.rounded ? "S" : "C";
   if (shape.rounded) text += fmt::format("alloc S: {}[{}]\n", shape.sum, ShapeOf(shape, cell));
   if (shape.narrowed) {

@@ -17,7 +17,7 @@ struct ProductShape {
   bool rounded = true;    // with a bias, to the operands' type
   bool narrowed = false;  // A is f32, and made narrow by a map
   // What multiplies f32, as graph/variants/round_operands.cc writes it: "" for plain products,
-  // "tf32" or "3xtf32".
+  // "tf32" or "3xtf32"; "tf32 of a", "tf32 of b": that operand is f32, the other one of type tf32.
   std::string tf32 = "";
 };
 

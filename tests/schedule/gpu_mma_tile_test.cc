@@ -54,6 +54,10 @@ const ProductShape kShapes[] = {
      .b = "b, j, k",
      .batch = 2,
      .tf32 = "3xtf32"},
+    {.rows = 24, .depth = 36, .type = "tf32", .b = "j, k"},
+    {.type = "tf32", .a = "k, i", .narrowed = true},
+    {.columns = 33, .depth = 44, .type = "tf32", .constant = true, .tf32 = "tf32 of a"},
+    {.rows = 40, .type = "tf32", .a = "k, i", .b = "j, k", .tf32 = "tf32 of b"},
 };
 
 }  // namespace

@@ -190,6 +190,8 @@ class MmaTiled {
     }
     bool constant = made || buffer.scope == Scope::kConstant;
     bool moves = operand.bytes == kHalfBytes || (operand.bytes == kWordBytes && !constant);
+    // A group reads words along k alone.
+    failed_ = failed_ || (by_group_ && operand.by_words() && moves);
     if (operand.along_k() || moves) return;
     std::string copy = name_ + "." + operand.buffer + ".rows";
     Try(ReIndex{name_, operand.buffer, Scope::kGlobal, copy});
@@ -354,7 +356,7 @@ class MmaTiled {
     Try(Reorder{order});
     for (const LoopRef& loop : unrolled) Try(Unroll{loop});
     Try(Tensorize{inner[0], fmt::format("load_matrices_{}x{}_{}", extents[0], extents[1],
-                                        ToString(DType(p_.mma->operand)))});
+                                        ToString(operand.type))});
   }
 
   // Assigns the cells of 16 x 8, or 8 x 8, to the lanes that hold them: rows r and columns c of

@@ -14,7 +14,7 @@ enum class MmaBy : uint8_t { kWarp, kGroup };
 
 // An instruction that multiplies tiles of `rows` x depth by depth x 8, in each warp.
 struct MmaRow {
-  DTypeCode operand;
+  DTypeCode operand;  // of A
   MmaBy by;
   int64_t rows;  // of a tile
   int64_t depth;
@@ -26,6 +26,7 @@ struct MmaOperand {
   std::string buffer;
   size_t axis_dim = 0, k_dim = 0;
   size_t rank = 0;
+  DType type;
   int64_t bytes = 0;  // of an element
   int64_t row = 0;    // elements along the last dimension
   // The places where it is staged: the shared buffer, the block that fills it, and the fragments'

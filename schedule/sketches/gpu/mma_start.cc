@@ -25,7 +25,7 @@ constexpr MmaLevels kSmall = kLevels[std::size(kLevels) - 2];
 // The same for groups of four warps; more rows than columns are as good, but lower.
 constexpr MmaLevels kGroupLevels[] = {
     {8, 1, 1, 32}, {16, 1, 1, 16}, {8, 1, 1, 16}, {4, 1, 1, 32},
-    {8, 1, 1, 8},  {4, 1, 1, 16},  {4, 1, 1, 8},  {4, 1, 1, 4},
+    {4, 1, 1, 16}, {8, 1, 1, 8},   {4, 1, 1, 8},  {4, 1, 1, 4},
 };
 
 // The candidates, best first: a longer step has fewer barriers, more stages hide more latency, and
@@ -95,10 +95,19 @@ int64_t StagedCells(const MmaOperand& operand, int64_t extent) {
   return operand.by_words() ? RoundUp(extent - kMmaWordsApart, kBanks) + kMmaWordsApart : extent;
 }
 
+// Turns tiles of 64 x 32 a warp into 32 x 64 where A alone is rounded in the loop: each of its
+// words is, then, by half as many warps.
+MmaLevels WithFewRoundings(MmaLevels levels, const MmaProduct& product) {
+  bool rounds_a = product.a.type == kFloat32 && product.b.type != kFloat32;
+  if (!rounds_a || levels.m_tiles < 4) return levels;
+  return {2 * levels.m_warps, levels.n_warps / 2, levels.m_tiles / 2, 2 * levels.n_tiles};
+}
+
 // Sets the first candidate whose padding costs little and that lets a multiprocessor hold two
 // blocks, if the grid has them: one computes where the other one waits.
 MmaStart WithSteps(MmaStart start, const Extents& extents, const MmaProduct& product,
                    const Target& target) {
+  start.levels = WithFewRoundings(start.levels, product);
   const GpuProfile& gpu = GpuProfileOf(target.sm);
   int64_t blocks = extents.Blocks(start.levels) * start.parts;
   // Two blocks have no room for the results of the largest tiles either.

@@ -18,7 +18,7 @@ Function RandomProduct(Random& random) {
   }
   // Rows for four warps.
   if (random.OneIn(4)) shape.rows = 48 + static_cast<int64_t>(random.Below(40));
-  uint64_t type = random.Below(6);
+  uint64_t type = random.Below(7);
   if (type == 0) shape.type = "bf16";
   if (type == 1) {
     shape.type = "i8";
@@ -29,10 +29,14 @@ Function RandomProduct(Random& random) {
     shape.type = "f32";
     shape.tf32 = type == 2 ? "tf32" : "3xtf32";
   }
+  if (type == 4) shape.type = "tf32";
   bool bytes = type == 1;
   shape.rounded = !bytes && random.OneIn(2);
   shape.constant = random.OneIn(3);
   shape.narrowed = !bytes && random.OneIn(4);
+  if (type == 4 && !shape.narrowed && random.OneIn(2)) {
+    shape.tf32 = random.OneIn(2) ? "tf32 of a" : "tf32 of b";
+  }
   if (random.OneIn(3)) shape.a = "k, i";
   if (random.OneIn(2)) shape.b = "j, k";
   if (shape.depth < 500 && random.OneIn(3)) {
