@@ -1,6 +1,7 @@
 #include "graph/variants/variants.h"
 
 #include <algorithm>
+#include <span>
 
 #include "graph/variants/stage_parts.h"
 #include "ir/expr/substitute.h"
@@ -171,10 +172,17 @@ class Builder {
     result.stages.insert(at, stages.begin(), stages.end());
     // They have one reader, but must not be recomputed for each of its instances.
     result.kept.insert(result.kept.end(), {columns.var, matrix.var});
-    return result;
+    if (!RowsLead()) return result;
+    return WithMergedAxes(std::move(result), conv_.stage + stages.size() - 1, conv_.rows);
   }
 
  private:
+  // Returns whether the axes of the rows are the first ones of the result, in order.
+  bool RowsLead() const {
+    auto same = [](const Axis& a, const Axis& b) { return a.var == b.var; };
+    return std::ranges::equal(conv_.rows, std::span(stage_.axes).first(conv_.rows.size()), same);
+  }
+
   ComputeExpr ColumnsStage(const Buffer& columns) const {
     std::vector<const char*> names = {"p"};
     for (const FlatIndex& k : k_) names.push_back(NameOf(k));

@@ -123,7 +123,8 @@ class MergeFinder {
   bool failed_ = false;
 };
 
-// Rewrites the program; nullopt where an axis that merges has another use.
+// Rewrites the program; nullopt where an axis that merges has another use than in the number of a
+// point of both.
 class Merger {
  public:
   Merger(const TensorProgram& program, const Merge& merge) : result_(program), merge_(merge) {}
@@ -166,6 +167,7 @@ class Merger {
 
   bool MergeStage(ComputeExpr& stage, const AxisPair& pair) const {
     Var merged = IterationVar(pair.outer->name + pair.inner->name);
+    const Substitution places = PlacesOf(stage, pair, merged);
     if (!MergeAxes(stage.axes, pair, merged) && !MergeAxes(stage.reduce_axes, pair, merged)) {
       return false;
     }
@@ -181,8 +183,29 @@ class Merger {
         MergeIndices(load->buffer, indices, merged);
         return Make<Load>(load->buffer, indices);
       });
+      if (!UsesVar(value, pair.outer) && !UsesVar(value, pair.inner)) continue;
+      value = Simplify(Substitute(value, places));
+      if (IsDivided(value, merged)) return false;
     }
     return !Uses(stage, pair.outer) && !Uses(stage, pair.inner);
+  }
+
+  // Returns where a point of the merged axis lies on both.
+  static Substitution PlacesOf(const ComputeExpr& stage, const AxisPair& pair, const Var& merged) {
+    const std::vector<Axis>& all = stage.axes;
+    const Axis* outer = FindAxis(all, pair.outer);
+    const Axis* inner = FindAxis(all, pair.inner);
+    if (outer == nullptr || inner == nullptr) return {};
+    if (IsConstant(outer->extent, 1)) return {{pair.outer, Expr(0)}, {pair.inner, merged}};
+    return {{pair.outer, FloorDivide(merged, inner->extent)},
+            {pair.inner, FloorModulo(merged, inner->extent)}};
+  }
+
+  static bool IsDivided(const Expr& value, const Var& merged) {
+    return Contains(value, [&](const Expr& expr) {
+      const bool divides = expr.as<FloorDiv>() || expr.as<FloorMod>();
+      return divides && UsesVar(expr, merged);
+    });
   }
 
   static bool Uses(const ComputeExpr& stage, const Var& var) {
@@ -241,6 +264,19 @@ std::optional<TensorProgram> MergeOnce(const TensorProgram& program) {
 }
 
 }  // namespace
+
+TensorProgram WithMergedAxes(TensorProgram program, size_t stage, const std::vector<Axis>& axes) {
+  Var inner = axes.back().var;
+  for (size_t a = axes.size() - 1; a-- > 0;) {
+    std::optional<Merge> merge = MergeFinder(program).Find(stage, {axes[a].var, inner});
+    std::optional<TensorProgram> merged =
+        merge ? Merger(program, *merge).Run() : std::optional<TensorProgram>();
+    if (!merged) break;
+    program = *std::move(merged);
+    inner = std::get<ComputeExpr>(program.stages[stage]).axes[a].var;
+  }
+  return program;
+}
 
 std::optional<TensorProgram> MergedAxesVariant(const TensorProgram& program) {
   TensorProgram plain = program;

@@ -179,6 +179,9 @@ std::optional<TensorProgram> SeparableWindowVariant(const TensorProgram& program
 //   out[m.., n..] = product[p, o]
 //
 // Where the channels of a tap fill steps of a product, k is an axis for each of the reduction's.
+// Where m leads and everything behind the convolution reads and writes at m, as biases, residuals
+// and activations do, their dimensions become p: one loop nest computes both.
+//
 // A schedule may compute both operands where their tiles are staged, so that they never exist as a
 // whole. Returns nullopt if no stage is a sum of products of a window and another factor, if an
 // axis is in both factors (groups).
@@ -209,6 +212,10 @@ std::optional<TensorProgram> SplitReductionVariant(const TensorProgram& program)
 // Every stage must iterate over the two dimensions of its buffers by the same two axes in full. The
 // elements of buffers stay in place. Returns nullopt if there are no such dimensions.
 std::optional<TensorProgram> MergedAxesVariant(const TensorProgram& program);
+
+// Returns the program with the first axes of a stage merged into one, in all stages and buffers
+// that have them: from the last one outwards, as far as all uses of the axes allow it.
+TensorProgram WithMergedAxes(TensorProgram program, size_t stage, const std::vector<Axis>& axes);
 
 // Returns whether some stage is a contraction of f32 operands: a sum of products of two different
 // values. The caller must know that the program stems from a contraction and not from a reduction

@@ -69,8 +69,7 @@ Graph GraphOf(const Case& c) {
 }
 
 // Returns the task of the convolution, which gathers its input or reads a repacked one.
-Task TaskOf(const Case& c, Fusion fusion) {
-  Graph graph = GraphOf(c);
+Task TaskOf(const Graph& graph, Fusion fusion) {
   for (const Subgraph& subgraph : FuseGraph(graph, fusion)) {
     if (subgraph.kind != SubgraphKind::kKernel) continue;
     Task task = BuildTask(graph, subgraph).value();
@@ -78,6 +77,9 @@ Task TaskOf(const Case& c, Fusion fusion) {
   }
   FAIL("no task has the convolution");
   return {};
+}
+Task TaskOf(const Case& c, Fusion fusion) {
+  return TaskOf(GraphOf(c), fusion);
 }
 
 std::vector<double> ResultOf(const Function& fn) {
@@ -113,6 +115,34 @@ TEST_CASE("implicit gemm keeps the operands of an f16 convolution in f16", "[gra
   CHECK(text.find("_matrix: f16[27, 4]") != std::string::npos);
   CHECK(text.find("_product: f32[30, 4]") != std::string::npos);
   CHECK(ResultOf(product->fn) == ResultOf(task.variants[0].fn));
+}
+
+TEST_CASE("what follows an implicit gemm has its rows, unless the convolution reads it too",
+          "[graph][variants]") {
+  for (int64_t batch : {1, 2}) {
+    for (bool own : {false, true}) {
+      INFO("a batch of " << batch << (own ? ", its own input added" : ""));
+      TestGraph test;
+      ValueId x = test.Input("x", kFloat32, {batch, 4, 6, 5});
+      ValueId w = test.Constant("w", RandomF32({4, 4, 3, 3}, 1));
+      ValueId b = test.Constant("b", RandomF32({4}, 2));
+      ValueId y = test.Add("y", OpKind::kConv, {x, w, b}, {{"pads", Ints{1, 1, 1, 1}}});
+      ValueId other = own ? x : test.Input("other", kFloat32, {batch, 4, 6, 5});
+      test.Output(test.Add("r", OpKind::kRelu, {test.Add("sum", OpKind::kAdd, {other, y})}));
+      Graph graph = test.Build();
+      REQUIRE(RunGraphPasses(graph).ok());
+      const Task task = TaskOf(graph, Fusion::kFused);
+      const Variant* product = FindVariant(task, "implicit_gemm");
+      REQUIRE(product);
+      INFO(Print(product->fn));
+      CHECK(Verify(product->fn).ok());
+      const Ints rows = {batch * 30, 4}, image = {batch, 6, 5, 4};
+      CHECK(ShapeOf(product->fn.params.back()) == (own ? image : rows));
+      std::vector<double> want = ResultOf(task.variants[0].fn), got = ResultOf(product->fn);
+      REQUIRE(got.size() == want.size());
+      for (size_t i = 0; i < want.size(); ++i) CHECK(got[i] == Approx(want[i]).margin(1e-5));
+    }
+  }
 }
 
 TEST_CASE("merged taps compute the convolution, from either layout of its input",

@@ -133,7 +133,7 @@ TEST_CASE("a product takes what follows a transpose that layouts make a view",
           "[graph][layout][fusion]") {
   for (bool read_twice : {false, true}) {
     TestGraph builder;
-    // As many rows as columns and channels: only names tell the dimensions apart.
+    // All extents but the batch are equal: only names tell the dimensions apart.
     ValueId x = builder.Input("x", kFloat32, {2, 4, 4, 4});
     ValueId a = PointConv(builder, "a", x, 4, 4);
     ValueId last = builder.Add("last", OpKind::kTranspose, {a}, {{"perm", Ints{0, 2, 3, 1}}});
