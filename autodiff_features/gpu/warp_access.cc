@@ -119,6 +119,35 @@ class WarpDealer {
   Expr left_ = Expr(Target::kWarp);
 };
 
+// The loops of the straight-line code and the parts of a warp, all from 0 on.
+struct Moving {
+  std::vector<Var> vars;
+  std::vector<Expr> zeros, extents;
+};
+
+Moving MovingOf(const Site& site, const WarpParts& warp) {
+  Moving moving;
+  auto push = [&](const Var& var, const Expr& extent) {
+    moving.vars.push_back(var);
+    moving.zeros.emplace_back(0);
+    moving.extents.push_back(extent);
+  };
+  for (const WarpPart& part : warp.parts) push(part.var, part.extent);
+  for (size_t p = site.first_spread; p < site.parts.size(); ++p) {
+    push(site.parts[p].var, site.parts[p].extent);
+  }
+  return moving;
+}
+
+// The values of the block's iteration variables.
+Substitution BindingsOf(const Site& site, const WarpParts& warp) {
+  Substitution values;
+  for (size_t i = 0; i < warp.bindings.size(); ++i) {
+    values.emplace(site.block->iters[i].var, warp.bindings[i]);
+  }
+  return values;
+}
+
 // Where an access goes in memory, as strides in cells of the loops of the straight-line code and of
 // the parts of a warp.
 struct MemoryStep {
@@ -146,10 +175,7 @@ void SplitByBlocks(const Layout& layout, std::vector<std::vector<Expr>>& of_dime
 std::optional<std::vector<MemoryStep>> StepsOf(const Site& site, const WarpParts& warp,
                                                const Access& access, const Buffer& buffer) {
   if (buffer.layout.swizzle.bits != 0) return std::nullopt;
-  Substitution values;
-  for (size_t i = 0; i < warp.bindings.size(); ++i) {
-    values.emplace(site.block->iters[i].var, warp.bindings[i]);
-  }
+  const Substitution values = BindingsOf(site, warp);
   std::vector<MemoryStep> steps;
   std::vector<Var> vars;
   for (const WarpPart& part : warp.parts) {
@@ -240,6 +266,36 @@ Expr PassesOf(const std::vector<MemoryStep>& steps, const Expr& bytes_each, int6
                Real(1));
 }
 
+// Returns the sectors of an access without a box (rows x div 14 and x mod 14 of a place x). Cells
+// along its last index follow each other all the same. Whatever moves only the other indices reads
+// such a run of cells each time. nullopt if the last index has no box either.
+std::optional<Expr> SectorsOfRuns(const Site& site, const WarpParts& warp, const Access& access,
+                                  const Buffer& buffer) {
+  if (!IsRowMajor(buffer.layout)) return std::nullopt;
+  const Substitution values = BindingsOf(site, warp);
+  std::vector<Expr> indices;
+  for (const Expr& index : access.indices) indices.push_back(Substitute(index, values));
+  const Expr last = indices.back();
+  indices.pop_back();
+  const Moving moving = MovingOf(site, warp);
+  std::optional<IndexBox> run = BoxOf(last, moving.vars, moving.zeros, moving.extents);
+  if (!run) return std::nullopt;
+
+  std::vector<Expr> runs, cells;
+  for (size_t m = 0; m < moving.vars.size(); ++m) {
+    const Var& var = moving.vars[m];
+    if (UsesVar(last, var)) {
+      cells.push_back(moving.extents[m]);
+    } else if (std::ranges::any_of(indices,
+                                   [&](const Expr& index) { return UsesVar(index, var); })) {
+      runs.push_back(moving.extents[m]);
+    }
+  }
+  const int64_t cells_of_sector = kSectorBytes * 8 / buffer.dtype().bits();
+  Expr sectors = Real(CeilDivide(Simplify(run->size), Expr(cells_of_sector)));
+  return RealProduct(ProductOf(runs), MinOf(sectors, ProductOf(cells)));
+}
+
 Expr ExtentsOfWarp(const WarpParts& warp) {
   std::vector<Expr> extents;
   for (const WarpPart& part : warp.parts) extents.push_back(part.extent);
@@ -271,17 +327,9 @@ WarpParts WarpPartsOf(const Site& site) {
 }
 
 std::optional<Box> WarpBoxOf(const Site& site, const WarpParts& warp, const Access& access) {
-  std::vector<Var> moving, iters;
-  std::vector<Expr> zeros, extents, lows, sizes;
-  auto push = [&](const Var& var, const Expr& extent) {
-    moving.push_back(var);
-    zeros.emplace_back(0);
-    extents.push_back(extent);
-  };
-  for (const WarpPart& part : warp.parts) push(part.var, part.extent);
-  for (size_t p = site.first_spread; p < site.parts.size(); ++p) {
-    push(site.parts[p].var, site.parts[p].extent);
-  }
+  const auto& [moving, zeros, extents] = MovingOf(site, warp);
+  std::vector<Var> iters;
+  std::vector<Expr> lows, sizes;
   for (size_t i = 0; i < warp.bindings.size(); ++i) {
     std::optional<IndexBox> box = BoxOf(warp.bindings[i], moving, zeros, extents);
     if (!box) return std::nullopt;
@@ -289,8 +337,7 @@ std::optional<Box> WarpBoxOf(const Site& site, const WarpParts& warp, const Acce
     lows.emplace_back(0);
     sizes.push_back(Simplify(box->size));
   }
-  Substitution values;
-  for (size_t i = 0; i < iters.size(); ++i) values.emplace(iters[i], warp.bindings[i]);
+  const Substitution values = BindingsOf(site, warp);
   Box result;
   for (size_t d = 0; d < access.indices.size(); ++d) {
     std::optional<IndexBox> box = BoxOf(access.indices[d], iters, lows, sizes);
@@ -332,6 +379,7 @@ WarpMoves WarpMovesOf(const Site& site, const WarpParts& warp, const Access& acc
   std::optional<Box> box = WarpBoxOf(site, warp, access);
   std::optional<Expr> sectors = box ? LinesOfBox(*box, buffer, kSectorBytes) : std::nullopt;
   result.exact = result.exact && sectors;
+  if (!sectors && !access.indices.empty()) sectors = SectorsOfRuns(site, warp, access, buffer);
   // A cell for each thread and copy, each in a sector of its own.
   result.sectors = sectors ? *sectors : RealProduct(moved.cells, ExtentsOfWarp(warp));
   result.passes = MaxOf(result.instructions, RealQuotient(result.sectors, Real(kSectorsOfPass)));

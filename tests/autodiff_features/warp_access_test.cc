@@ -3,9 +3,11 @@
 #include <catch2/catch.hpp>
 #include <set>
 
+#include "ir/analysis/accesses.h"
 #include "ir/expr/evaluate.h"
 #include "ir/expr/layout.h"
 #include "ir/expr/substitute.h"
+#include "ir/text/parser.h"
 #include "schedule/analysis/registers.h"
 #include "schedule/sketches/parts/sketch.h"
 #include "schedule/space/space.h"
@@ -143,6 +145,32 @@ TEST_CASE("Sectors of a warp are those that its threads touch one by one", "[aut
   }
   CHECK(totals.compared > 300);
   CHECK(5 * totals.equal > 3 * totals.compared);
+}
+
+// Windows of a fused axis of places: rows x div 14 and x mod 14 are no box of the image.
+TEST_CASE("cells along the last index share sectors where other indices have no box",
+          "[autodiff_features]") {
+  Function fn = ParseFunction(R"(
+    fn f(A: f32[56, 56, 64], B: f32[196, 64]) tensor {
+      for x in 0..196 @b/x { for c in 0..64 @b/c {
+        block b(x: spatial 196 = x, c: spatial 64 = c) {
+          B[x, c] = A[(x div 14) * 4, (x mod 14) * 4, c] } } }
+    })")
+                    .value();
+  Trace trace = ParseTrace(
+                    "split b/c [4]\nvectorize b/c.1\nfuse b/x b/c.0\nsplit b/(x*c.0) [128]\n"
+                    "bind b/(x*c.0).0 blockIdx.x\nbind b/(x*c.0).1 threadIdx.x\n")
+                    .value();
+  Function scheduled = Replay(fn, trace).value();
+  const NestSites nest = SitesOf(scheduled).at(0);
+  const Site& site = nest.sites.at(0);
+  const Access read = ReadsOf(*site.block).at(0);
+  const Buffer& buffer = *FindBuffer(scheduled, read.buffer);
+  WarpMoves moves = WarpMovesOf(site, WarpPartsOf(site), read, buffer);
+  CHECK_FALSE(moves.exact);
+  // 16 threads read 64 cells of a place.
+  CHECK(SectorCounter(site, read, buffer).Count() == 16);
+  CHECK(Evaluate(moves.sectors, {}).value().real == 16);
 }
 
 }  // namespace tcc
