@@ -113,6 +113,9 @@ namespace tcc {
                                       "derived: 4 queries of 4 keys and 16 columns"      )  \
   X(kAttentionSteps,       4,         "terms of a product, unrolled",                              \
                                       "instruction: a load of 16 bytes")                           \
+  /* Which constants are made when the model is linked? */                                          \
+  X(kMaxPreparedWork,      1 << 24,   "terms, of others than maps to a narrower type",             \
+                                      "guess: one thread of a GPU takes seconds, in a search")     \
   /* How is memory read across? */                                                                 \
   X(kMaxTransposedLine,    64,        "elements of an operand's line",       "guess")              \
   X(kTransposedThreadRows, 8,         "rows of threads",                     "guess")              \
