@@ -83,9 +83,9 @@ fn copies(X: f32[30], H: f16[30], Y: f32[48], Z: f16[16]) lowered {
   const std::string text = KernelsOf(SourceOf({MustParse(function)}));
   INFO(text);
   for (const char* line : {
-           "tcc_async_copy<4>(S, t * 4, X, t * 4 - 4, t < 7 && 0 < t);",
+           "tcc_async_copy<4>(S, t * 4, X, t * 4 - 4, 0 < t && t < 7);",
            "tcc_async_copy<2>(S, t * 2 + 32, X, t * 2, X[0] < X[t]);",
-           "T[t * 2] = 0 < t ? H[t * 2 - 1] : ",
+           "T[t * 2] = (0 < t ? (TccF16)H[t * 2 - 1] : ",
        }) {
     CHECK(text.find(line) != std::string::npos);
   }
