@@ -45,6 +45,16 @@ bool CanBeTiled(const Block& block) {
          !ItersOf(block, IterKind::kSpatial).empty() && !ItersOf(block, IterKind::kReduce).empty();
 }
 
+// Returns whether neighbours along the last axis share no operand of a window, as in a depthwise
+// convolution. Threads read them side by side, and L1 holds what windows share along other axes.
+bool IsDepthwise(const Block& block) {
+  const Var& last = block.iters[ItersOf(block, IterKind::kSpatial).back()].var;
+  return HasWindow(block) && std::ranges::all_of(ReadsOf(block), [&](const Access& read) {
+           return std::ranges::any_of(read.indices,
+                                      [&](const Expr& index) { return UsesVar(index, last); });
+         });
+}
+
 // A thread for each result of a reduction, which it computes in a register.
 std::optional<SketchState> ReduceInThreads(const SketchState& state, const Block& block) {
   if (!IsReduction(block) || !WritesPlainly(block)) return std::nullopt;
@@ -62,6 +72,11 @@ std::optional<SketchState> ReduceInThreads(const SketchState& state, const Block
                next.Try(ReverseComputeAt{reader.block, thread});
   if (!legal) return std::nullopt;
   for (const LoopRef& one : reader.loops) next.Do(Unroll{one});
+  int64_t taps = 1;
+  for (size_t axis : reduce) taps *= ExtentOf(block, axis);
+  if (HasWindow(block) && taps <= kMaxUnrolledWindow) {
+    for (const LoopRef& loop : KeysOf(block, reduce)) next.Do(Unroll{loop});
+  }
   return next;
 }
 
@@ -78,6 +93,9 @@ std::vector<SketchState> TileRule(const SketchState& state, const Block& block,
   }
   for (SketchState& tiled : TileForThreads(state, block, target)) {
     forks.push_back(std::move(tiled));
+  }
+  if (HasReuse(block) && IsDepthwise(block)) {
+    if (auto threads = ReduceInThreads(state, block)) forks.push_back(*std::move(threads));
   }
   return forks;
 }
@@ -148,10 +166,10 @@ std::vector<SketchState> OperandRule(const SketchState& state, const Block& bloc
   const Block* reader = OnlyReaderOf(state.fn(), writes[0].buffer);
   if (!reader || state.IsDone(reader->name) || !CanBeTiled(*reader)) return {};
   std::vector<SketchState> forks = TileRule(state, *reader, target);
-  for (SketchState& fork : forks) {
-    if (!fork.IsDone(block.name)) return {};
-    fork.MarkDone(reader->name);
-  }
+  auto leaves_map = [&](const SketchState& fork) { return !fork.IsDone(block.name); };
+  if (!forks.empty() && leaves_map(forks.front())) return {};
+  std::erase_if(forks, leaves_map);
+  for (SketchState& fork : forks) fork.MarkDone(reader->name);
   std::vector<SketchState> alone = MapRule(state, block, target);
   const bool first = GathersVectors(state.fn(), block, *reader);
   forks.insert(first ? forks.begin() : forks.end(), alone.begin(), alone.end());

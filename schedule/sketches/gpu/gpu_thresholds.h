@@ -116,6 +116,9 @@ namespace tcc {
   /* Which constants are made when the model is linked? */                                          \
   X(kMaxPreparedWork,      1 << 24,   "terms, of others than maps to a narrower type",             \
                                       "guess: one thread of a GPU takes seconds, in a search")     \
+  /* Which windows have a thread for each result? */                                               \
+  X(kMaxUnrolledWindow,    32,        "taps; more stay a loop",                                    \
+                                      "guess: loads of a window in flight together, from L1")      \
   /* How is memory read across? */                                                                 \
   X(kMaxTransposedLine,    64,        "elements of an operand's line",       "guess")              \
   X(kTransposedThreadRows, 8,         "rows of threads",                     "guess")              \
