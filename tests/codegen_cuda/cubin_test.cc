@@ -13,7 +13,7 @@
 #include <sstream>
 
 #include "codegen_cuda/kernel_facts.h"
-#include "tests/codegen_cuda/group_kernels.h"
+#include "tests/codegen_cuda/kernels/group_kernels.h"
 #include "tests/codegen_cuda/nvrtc_rig.h"
 
 using namespace tcc;

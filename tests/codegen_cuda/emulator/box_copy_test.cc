@@ -10,7 +10,7 @@
 
 #include "codegen_cuda/emulator/emulator.h"
 #include "support/check.h"
-#include "tests/codegen_cuda/emulator/kernels.h"
+#include "tests/codegen_cuda/kernels/kernels.h"
 
 // Copies of boxes, by kernels in the words of the emulator's header.
 namespace tcc::test {

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "tests/codegen_cuda/emulator/cuda_artefacts.h"
-#include "tests/codegen_cuda/emulator/kernels.h"
+#include "tests/codegen_cuda/kernels/kernels.h"
 
 // What the emulated driver finds of accesses beyond a launch's buffers, and of elements that no
 // kernel wrote.

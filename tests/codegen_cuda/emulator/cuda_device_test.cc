@@ -8,7 +8,7 @@
 #include "codegen_cuda/emulator/driver.h"
 #include "runtime/cuda/cuda_program.h"
 #include "tests/codegen_cuda/emulator/cuda_artefacts.h"
-#include "tests/codegen_cuda/emulator/kernels.h"
+#include "tests/codegen_cuda/kernels/kernels.h"
 
 namespace tcc::test {
 namespace {

@@ -5,7 +5,7 @@
 #include "codegen_cuda/emulator/driver.h"
 #include "runtime/cuda/cuda_device.h"
 #include "tests/codegen_cuda/emulator/cuda_artefacts.h"
-#include "tests/codegen_cuda/emulator/kernels.h"
+#include "tests/codegen_cuda/kernels/kernels.h"
 
 // Launches that begin while the one before them ends.
 namespace tcc::test {

@@ -6,7 +6,7 @@
 
 #include "codegen_cuda/nvrtc/nvrtc.h"
 #include "codegen_cuda/text/prelude.h"
-#include "tests/codegen_cuda/emulator/kernels.h"
+#include "tests/codegen_cuda/kernels/kernels.h"
 
 namespace tcc::test {
 namespace {

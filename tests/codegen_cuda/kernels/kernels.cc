@@ -1,4 +1,4 @@
-#include "tests/codegen_cuda/emulator/kernels.h"
+#include "tests/codegen_cuda/kernels/kernels.h"
 
 #include <algorithm>
 #include <bit>

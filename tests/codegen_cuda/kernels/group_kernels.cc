@@ -1,16 +1,46 @@
-#include "tests/codegen_cuda/group_kernels.h"
+#include "tests/codegen_cuda/kernels/group_kernels.h"
 
 #include <fmt/format.h>
 
-#include <cstring>
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <iterator>
+#include <limits>
 
 #include "codegen_cuda/text/prelude.h"
 #include "support/dtype.h"
 #include "support/integer_division.h"
-#include "support/random.h"
 
 namespace tcc::test {
 namespace {
+
+constexpr Form kForms[] = {
+    {GroupType::kF16, 128, {1}, {1}},
+    {GroupType::kF16, 24, {2}, {2}},
+    {GroupType::kF16, 8, {3}, {3}},
+    {GroupType::kF16, 16, {0}, {0}},
+    {GroupType::kF16, 256, {1}, {1}, 2},
+    {GroupType::kF16, 128, {1}, {1, true}, 2},
+    {GroupType::kF16, 256, {2}, {1}},
+    {GroupType::kF16, 24, {2}, {1, true}},
+    {GroupType::kF16, 8, {1, true}, {1}},
+    {GroupType::kF16, 64, {2, true}, {2, true}, 2},
+    {GroupType::kF16, 40, {3, true}, {3, true}},
+    {GroupType::kF16, 32, {0, true}, {0, true}},
+    {GroupType::kBF16, 128, {1}, {1}},
+    {GroupType::kBF16, 24, {2}, {3}},
+    {GroupType::kBF16, 256, {1, true}, {1, true}, 2},
+    {GroupType::kBF16, 8, {3}, {2, true}},
+    {GroupType::kTf32, 128, {1}, {1}, 2},
+    {GroupType::kTf32, 24, {2}, {2}},
+    {GroupType::kTf32, 8, {3}, {3}},
+    {GroupType::kTf32, 256, {1}, {2}},
+    {GroupType::kS8, 128, {1}, {1}, 2},
+    {GroupType::kS8, 24, {2}, {2}},
+    {GroupType::kS8, 8, {3}, {3}},
+    {GroupType::kS8, 256, {2}, {1}},
+};
 
 struct TypeNames {
   DType dtype;
@@ -30,6 +60,14 @@ TypeNames NamesOf(GroupType type) {
       return {DType(DTypeCode::kInt8), "signed char", "int"};
   }
   __builtin_unreachable();
+}
+
+int BytesOf(const Form& form) {
+  return NamesOf(form.type).dtype.bytes();
+}
+
+int DepthOf(const Form& form) {
+  return 128 / BytesOf(form);
 }
 
 GroupMma MmaOf(const Form& form) {
@@ -142,101 +180,101 @@ TCC_END_KERNEL({name})
       fmt::arg("columns", form.columns), fmt::arg("products", ProductsOf(form)));
 }
 
-Tensor Integers(DType dtype, int64_t count, Random& random) {
-  Tensor tensor = MakeZeroTensor(dtype, {count});
-  for (int64_t i = 0; i < count; ++i) SetElementInt(tensor, i, random.Between(-8, 8));
-  return tensor;
-}
-
-double Expected(const Form& form, const std::vector<Tensor>& operands, int row, int column) {
-  int depth = DepthOf(form);
-  double sum = ElementAsDouble(operands[2], row * form.columns + column);
-  for (int k = 0; k < depth; ++k) {
-    sum += ElementAsDouble(operands[0], row * depth + k) *
-           ElementAsDouble(operands[1], column * depth + k);
-  }
-  return sum;
-}
-
-}  // namespace
-
-int BytesOf(const Form& form) {
-  return NamesOf(form.type).dtype.bytes();
-}
-
-int DepthOf(const Form& form) {
-  return 128 / BytesOf(form);
-}
-
-std::string ProductsOf(const Form& form) {
-  std::string text;
-  Operand a = AOf(form), b = BOf(form);
-  // A group's rows are panels of their own where A is transposed.
-  int group = 64 * (form.a.transposed ? DepthOf(form) : a.Elements());
-  for (int step = 0; step < 4; ++step) {
-    text += fmt::format("  tcc_group_mma_{}<{}, {}, {}>(f, 1, {}, {});\n", Name(form.type),
-                        form.columns, form.a.transposed, form.b.transposed,
-                        a.Matrix("sa", fmt::format("warp / 4 * {} + {}", group, a.Start(step))),
-                        b.Matrix("sb", fmt::format("{}", b.Start(step))));
-  }
-  return text;
-}
-
-std::string TextOf(std::span<const Form> forms) {
-  std::string text(CudaPrelude());
-  for (size_t i = 0; i < forms.size(); ++i) {
-    text += GroupMmaText(MmaOf(forms[i])) + KernelOf(forms[i], fmt::format("k{}", i));
-  }
-  return text;
-}
-
-std::string TextOf(const Form& form) {
-  return TextOf(std::span(&form, 1));
-}
-
+// Draws A, B and C.
 std::vector<Tensor> OperandsOf(const Form& form) {
   Random random(3);
   DType dtype = NamesOf(form.type).dtype;
   DType sum = form.type == GroupType::kS8 ? kInt32 : kFloat32;
-  int64_t sums = 64 * form.groups * form.columns;
-  return {Integers(dtype, 64 * form.groups * DepthOf(form), random),
-          Integers(dtype, form.columns * DepthOf(form), random), Integers(sum, sums, random),
-          MakeZeroTensor(sum, {sums})};
+  return {Integers(dtype, {64 * form.groups, DepthOf(form)}, random),
+          Integers(dtype, {form.columns, DepthOf(form)}, random),
+          Integers(sum, {64 * form.groups, form.columns}, random)};
 }
 
-Status RunOnEmulator(const std::string& text, const emulator::LaunchOptions& options,
-                     std::vector<Tensor>& operands) {
-  TCC_ASSIGN_OR_RETURN(auto shared, emulator::CompiledProgram(text));
-  emulator::DeviceMemory memory;
-  std::vector<void*> buffers;
-  for (const Tensor& operand : operands) {
-    TCC_ASSIGN_OR_RETURN(buffers.emplace_back(), memory.Allocate(std::ssize(operand.bytes)));
-    memcpy(buffers.back(), operand.bytes.data(), operand.bytes.size());
-  }
-  emulator::LaunchOptions launch = options;
-  for (void*& buffer : buffers) launch.arguments.push_back(static_cast<const void*>(&buffer));
-  TCC_RETURN_IF_ERROR(emulator::Launch(*shared->program, memory, launch));
-  Tensor& result = operands.back();
-  memcpy(MutableBytes(result).data(), buffers.back(), result.bytes.size());
-  return OkStatus();
-}
-
-emulator::LaunchOptions LaunchOf(const Form& form, const std::string& kernel) {
-  return {.kernel = kernel,
-          .grid = {1},
-          .block = {32, static_cast<uint32_t>(4 * form.groups)},
-          .dynamic_shared_bytes = SharedBytesOf(form)};
-}
-
-bool IsRight(const Form& form, const std::vector<Tensor>& operands) {
+// Returns what the operands give, exactly; a sum of s8 wraps.
+Tensor Product(const Form& form, const std::vector<Tensor>& operands) {
+  Tensor d = MakeZeroTensor(operands[2].dtype, operands[2].shape);
+  const int depth = DepthOf(form);
   for (int row = 0; row < 64 * form.groups; ++row) {
     for (int column = 0; column < form.columns; ++column) {
-      double got = ElementAsDouble(operands[3], row * form.columns + column);
-      if (got != Expected(form, operands, row, column)) return false;
+      const int at = row * form.columns + column;
+      double sum = ElementAsDouble(operands[2], at);
+      for (int k = 0; k < depth; ++k) {
+        sum += ElementAsDouble(operands[0], row * depth + k) *
+               ElementAsDouble(operands[1], column * depth + k);
+      }
+      if (form.type == GroupType::kS8) {
+        SetElementInt(d, at, static_cast<int64_t>(sum));
+      } else {
+        SetElement(d, at, sum);
+      }
     }
   }
-  return true;
+  return d;
 }
+
+std::string Describe(const Form& form) {
+  auto place = [](const Place& place) {
+    return fmt::format("{}{}", place.mode, place.transposed ? " transposed" : "");
+  };
+  return fmt::format("wgmma {} 64x{}, modes {} and {}{}", Name(form.type), form.columns,
+                     place(form.a), place(form.b), form.groups > 1 ? ", two groups" : "");
+}
+
+Twin TwinOf(const Form& form, const std::string& symbol, const std::string& text) {
+  Twin twin = {.name = Describe(form),
+               .target = "sm_90a",
+               .text = text,
+               .kernel = OneLaunch(symbol, {1, 1}, {32, static_cast<uint32_t>(4 * form.groups)}, 4,
+                                   SharedBytesOf(form)),
+               .operands = OperandsOf(form)};
+  twin.expected = Product(form, twin.operands);
+  return twin;
+}
+
+void Fill(Tensor& tensor, const std::function<double(int64_t)>& value) {
+  const int64_t count = ElementCount(tensor.shape).value();
+  for (int64_t i = 0; i < count; ++i) SetElement(tensor, i, value(i));
+}
+
+// Makes a product of 64 x 8 with these values of A and B, and zeros in C.
+Twin OfValues(GroupType type, const std::string& symbol, const std::string& name,
+              const std::function<double(int64_t)>& a, double b) {
+  const Form form = {type, 8, kAlongK, kAlongK};
+  Twin twin =
+      TwinOf(form, symbol,
+             std::string(CudaPrelude()) + GroupMmaText(MmaOf(form)) + KernelOf(form, symbol));
+  twin.name = name;
+  Fill(twin.operands[0], a);
+  Fill(twin.operands[1], [b](int64_t) { return b; });
+  Fill(twin.operands[2], [](int64_t) { return 0; });
+  twin.expected = Product(form, twin.operands);
+  return twin;
+}
+
+// Makes products that tell what becomes of values which are no small integers.
+std::vector<Twin> ValueTwins() {
+  std::vector<Twin> twins;
+  auto tf32 = [](int64_t) { return 2 - 0x1p-11; };
+  twins.push_back(OfValues(GroupType::kTf32, "cut", "wgmma tf32 cuts off", tf32, -(1 + 0x1p-11)));
+  Fill(twins.back().expected, [](int64_t) { return -32 * (2 - 0x1p-10); });
+
+  auto least = [](int64_t) { return -128; };
+  twins.push_back(OfValues(GroupType::kS8, "wrap", "wgmma s8 wraps", least, -128));
+  SetElementInt(twins.back().operands[2], 0, std::numeric_limits<int32_t>::max());
+  SetElementInt(twins.back().expected, 0,
+                int64_t{std::numeric_limits<int32_t>::max()} + 128 * 16384);
+
+  // A row has one of them, at k = 0.
+  auto halves = [](int64_t i) {
+    const double values[] = {0x1p-24, 3 * 0x1p-20, 0x1p-14, 65504, -1.5, INFINITY, -INFINITY, NAN};
+    return i % 64 == 0 ? values[i / 64 % 8] : 0;
+  };
+  twins.push_back(
+      OfValues(GroupType::kF16, "extremes", "wgmma f16 of subnormals and infinities", halves, 2));
+  return twins;
+}
+
+constexpr int kLoopSteps = 6;  // each stage is reused
 
 std::string LoopText() {
   return std::string(CudaPrelude()) + GroupMmaText({GroupType::kF16, 128, false, true}) +
@@ -291,17 +329,71 @@ TCC_END_KERNEL(loop)
                      fmt::arg("steps", kLoopSteps), fmt::arg("depth", 64 * kLoopSteps));
 }
 
-std::vector<Tensor> LoopOperands() {
-  Random random(5);
-  DType half(DTypeCode::kFloat16);
-  return {Integers(half, 128 * 64 * kLoopSteps, random),
-          Integers(half, 128 * 64 * kLoopSteps, random), MakeZeroTensor(kFloat32, {128 * 128})};
+}  // namespace
+
+std::span<const Form> GroupForms() {
+  return kForms;
 }
 
-Status RunLoop(const std::string& text, std::vector<Tensor>& operands) {
-  return RunOnEmulator(
-      text, {.kernel = "loop", .grid = {1}, .block = {32, 8}, .dynamic_shared_bytes = 131072},
-      operands);
+std::string ProductsOf(const Form& form) {
+  std::string text;
+  Operand a = AOf(form), b = BOf(form);
+  // A group's rows are panels of their own where A is transposed.
+  int group = 64 * (form.a.transposed ? DepthOf(form) : a.Elements());
+  for (int step = 0; step < 4; ++step) {
+    text += fmt::format("  tcc_group_mma_{}<{}, {}, {}>(f, 1, {}, {});\n", Name(form.type),
+                        form.columns, form.a.transposed, form.b.transposed,
+                        a.Matrix("sa", fmt::format("warp / 4 * {} + {}", group, a.Start(step))),
+                        b.Matrix("sb", fmt::format("{}", b.Start(step))));
+  }
+  return text;
+}
+
+std::string TextOf(std::span<const Form> forms) {
+  std::string text(CudaPrelude());
+  for (size_t i = 0; i < forms.size(); ++i) {
+    text += GroupMmaText(MmaOf(forms[i])) + KernelOf(forms[i], fmt::format("k{}", i));
+  }
+  return text;
+}
+
+Twin TwinOf(const Form& form) {
+  return TwinOf(form, "k0", TextOf({&form, 1}));
+}
+
+Twin LoopTwin() {
+  Random random(5);
+  constexpr int kDepth = 64 * kLoopSteps;
+  const DType half(DTypeCode::kFloat16);
+  Twin twin = {
+      .name = "wgmma in flight across the steps of a loop",
+      .target = "sm_90a",
+      .text = LoopText(),
+      .kernel = OneLaunch("loop", {1, 1}, {32, 8}, 3, 131072),
+      .operands = {Integers(half, {128, kDepth}, random), Integers(half, {kDepth, 128}, random)},
+      .expected = MakeZeroTensor(kFloat32, {128, 128})};
+  for (int row = 0; row < 128; ++row) {
+    for (int column = 0; column < 128; ++column) {
+      double sum = 0;
+      for (int k = 0; k < kDepth; ++k) {
+        sum += ElementAsDouble(twin.operands[0], row * kDepth + k) *
+               ElementAsDouble(twin.operands[1], k * 128 + column);
+      }
+      SetElement(twin.expected, row * 128 + column, sum);
+    }
+  }
+  return twin;
+}
+
+std::vector<Twin> GroupTwins() {
+  std::vector<Twin> twins;
+  const std::string text = TextOf(kForms);
+  for (size_t i = 0; i < std::size(kForms); ++i) {
+    twins.push_back(TwinOf(kForms[i], fmt::format("k{}", i), text));
+  }
+  std::ranges::move(ValueTwins(), std::back_inserter(twins));
+  twins.push_back(LoopTwin());
+  return twins;
 }
 
 }  // namespace tcc::test
