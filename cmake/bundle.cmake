@@ -70,6 +70,8 @@ endforeach()
 if(TCC_TESTS)
   tcc_static_program(tcc-fuzz portable
     LIBRARIES ${portable_libraries} tcc_test_programs tcc_test_on_device tcc_test_emulated)
+  tcc_static_program(tcc-twins portable
+    LIBRARIES ${portable_libraries} tcc_test_kernels tcc_test_on_device)
 endif()
 
 # The runtime with Abseil's libraries beside it, in tcc/: their archives are for programs. The linker

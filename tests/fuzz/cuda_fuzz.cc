@@ -1,5 +1,6 @@
 #include "schedule/sketches/parts/sketch.h"
 #include "tests/codegen_cuda/emulated/emulated_program.h"
+#include "tests/codegen_cuda/on_device/run_kernel.h"
 #include "tests/codegen_cuda/on_device/run_on_device.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/nvrtc_sample.h"

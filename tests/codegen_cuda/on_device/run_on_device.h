@@ -19,7 +19,4 @@ Status RunOnDevice(const Function& fn, const Target& target, GpuCode code,
 // are the interpreter's.
 Status CompileForDevice(const Function& fn, const Target& target, std::vector<Tensor>& arguments);
 
-// The target with the best code for that device.
-StatusOr<Target> TargetOfDevice();
-
 }  // namespace tcc
