@@ -5,7 +5,7 @@
 # pack.sh --campaign made: candidates of --batches (default: batches/ beside this file), random ones
 # of all networks, a search of three networks, these beside PyTorch, operators beside libraries.
 # Each step has its share of what is left; one that fails or hangs is told, and the next one goes
-# on. Only a failure of the first, which sees that anything works, ends the campaign. Steps that
+# on. Only where nothing runs the campaign ends. Steps that
 # compile need NVRTC: without it, or with one that does not know the target, their time goes to the
 # batches.
 #
@@ -103,9 +103,11 @@ measure_batch() {
     --results "$files/$(basename "$2" .tccb).batch.jsonl" --seconds "$3"
 }
 
-# A small network and the first candidates: where these do not run, nothing does.
+# Kernels whose results are known, of which a wrong one is told; then a small network and the first
+# candidates: where these do not run, nothing does.
 begin_campaign() {
   local first
+  run_twins "$files/twins.json"
   first=$(list_batches | head -n 1)
   if [ -n "$nvrtc$text${TCC_CACHE_DIR:-}" ]; then
     "$tcc" zoo export dqn --small -o "$work/dqn.onnx" >>"$log" 2>&1
@@ -215,8 +217,9 @@ write_results() {
   } >"$files/run.json"
   write_archive
   {
-    printf '# %s, %s, driver %s, %s\n\n```\n' "$model" "$target" "${driver:-unknown}" \
-      "$(date -u +%F)"
+    printf '# %s, %s, driver %s, %s\n\n' "$model" "$target" "${driver:-unknown}" "$(date -u +%F)"
+    cat "$alarm"
+    echo '```'
     cat "$said" "$work/left_out"
     [ ! -e "$database" ] || "$tcc" db stats "$database" 2>&1
     echo '```'

@@ -32,11 +32,11 @@ while [ $# -gt 0 ]; do
 done
 
 if [ -n "$campaign" ]; then
-  carried='tcc tcc-bench tcc-worker' scripts='campaign.sh torch_networks.py'
+  carried='tcc tcc-bench tcc-twins tcc-worker' scripts='campaign.sh torch_networks.py'
   most_mib=44 suffix=tar.xz
   suites=${suites:-resnet50,matmul}
 else
-  carried='tcc tcc-bench tcc-fuzz' scripts=run.sh
+  carried='tcc tcc-bench tcc-fuzz tcc-twins' scripts=run.sh
   most_mib=64 suffix=tar.gz
   suites=${suites:-smoke,$(bench/device/run.sh --list-suites "$target")}
 fi

@@ -3,14 +3,15 @@
 #
 # Fills the cache of compiled programs (TCC_CACHE_DIR) with all that run.sh wants for the target: of
 # its tests, its calibration and the suites (NAME or NAME:MODE, with commas); with NETWORK what
-# campaign.sh wants: of that network, small, of its calibration and the suites. PROGRAMS is the folder
-# with tcc, tcc-bench and, for tests, tcc-fuzz.
+# campaign.sh wants: of tcc-twins, that network, small, its calibration and the suites. PROGRAMS is
+# the folder with tcc, tcc-bench, tcc-twins and, for tests, tcc-fuzz.
 #
 # A kernel that cannot be made (exit 1) is a failure of its step, which run.sh shows; the rest is
 # compiled. No NVRTC, or no such suite, is an error.
 set -euo pipefail
 programs=$1 target=$2 suites=$3 networks=${4:-}
 
+"$programs/tcc-twins" --compile-only "$target"
 for suite in ${suites//,/ }; do
   echo "compiling $suite for $target"
   mode=strict

@@ -14,7 +14,7 @@
 # DIR of --out (default: results/DEVICE beside this file) gets
 #
 #   run.json     date, device, driver, clocks before and after each suite, every step with its exit
-#                code and time, the calibration, all rows of the suites
+#                code and time, results of tcc-twins, the calibration, all rows of the suites
 #   report.md    the suites as tables
 #   log.txt      what every step printed
 #   trace.json   a run of a network as CUPTI saw it, for Perfetto
@@ -92,9 +92,10 @@ profile() {
       --trace "$out/trace.json" --json
 }
 
-# Tests that run on a device: random functions in all types against the interpreter; networks; one
-# operator of each kind.
+# Tests that run on a device: kernels whose results are known, before all else; random functions in
+# all types against the interpreter; networks; one operator of each kind.
 tests() {
+  run_twins "$work/twins.json"
   points=500
   [ -n "$quick" ] && points=5
   step "tcc-fuzz cuda" 200 "$programs/tcc-fuzz" cuda --device $text --points $points
@@ -129,13 +130,14 @@ write_results() {
     printf '{"date": %s,\n"device": %s,\n"target": %s,\n"driver": %s,\n"system": %s,\n' \
       "$(quoted "$(date -u +%FT%TZ)")" "$(quoted "$model")" "$(quoted "$target")" \
       "$(quoted "${driver:-unknown}")" "$(quoted "$(uname -srm)")"
-    printf '"clocks": %s,\n"doctor": %s,\n"devices": %s,\n"calibration": %s,\n' \
+    printf '"clocks": %s,\n"doctor": %s,\n"devices": %s,\n"twins": %s,\n"calibration": %s,\n' \
       "$(clocks)" "$(cat "$work/doctor.json")" "$(cat "$work/devices.json")" \
+      "$(cat "$work/twins.json" 2>/dev/null || echo null)" \
       "$(cat "$work/calibration.json" 2>/dev/null || echo null)"
     printf '"steps": [%s],\n"suites": {%s}}\n' "$(cat "$steps")" "$(cat "$results")"
   } >"$work/run.json"
   { printf '# %s, %s, driver %s, %s\n\n' "$model" "$target" "${driver:-unknown}" "$(date -u +%F)"
-    cat "$report"; } >"$work/whole_report.md"
+    cat "$alarm" "$report"; } >"$work/whole_report.md"
   cp "$log" "$out/log.txt" && cp "$work/whole_report.md" "$out/report.md" &&
     cp "$work/run.json" "$out/run.json"
 }

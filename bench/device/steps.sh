@@ -38,8 +38,8 @@ find_programs() {
 open_work() {
   work=$(mktemp -d)
   trap 'rm -rf "$work"' EXIT
-  log=$work/log.txt steps=$work/steps said=$work/said
-  : >"$log"; : >"$steps"; : >"$said"
+  log=$work/log.txt steps=$work/steps said=$work/said alarm=$work/alarm
+  : >"$log"; : >"$steps"; : >"$said"; : >"$alarm"
   trap stop TERM INT HUP
 }
 
@@ -79,6 +79,21 @@ step() {
     tee -a "$said"
   [ $code -eq 0 ] || failed=1
   return $code
+}
+
+# run_twins FILE: kernels whose exact results are known (tcc-twins), with their results as JSON. Where
+# they are not all right, `alarm` gets what is to stand at the head of a report; later steps are done
+# all the same.
+run_twins() {
+  local begin
+  begin=$(wc -l <"$log")
+  step tcc-twins "${text:+2}60" "$programs/tcc-twins" $text --json "$1" && return
+  {
+    echo '**tcc-twins failed: kernels that rely on what is wrong here cannot be trusted.**'
+    echo
+    tail -n +$((begin + 2)) "$log" | grep -Ev ' ok$|not applicable: ' | sed 's/^/    /'
+    echo
+  } | tee "$alarm"
 }
 
 skipped() {

@@ -22,8 +22,9 @@ FOLDER = pathlib.Path(__file__).resolve().parents[2] / "bench/device"
 EMULATED = {"TCC_CUDA_DRIVER": DRIVER, "TCC_EMULATED_SM": "86", "TCC_CACHE_DIR": ""}
 # What a real device would be asked is asked of the real program.
 ASK = f'case $1 in doctor|devices|zoo) exec "{PROGRAMS}/tcc" "$@";; esac\n'
-STEPS = ["check dqn", "first candidates", "calibrate", "batch d", "import d", "sample dqn",
-         "tune dqn", "compile dqn", "bench dqn", "check tuned dqn", "torch", "suite smoke"]
+STEPS = ["tcc-twins", "check dqn", "first candidates", "calibrate", "batch d", "import d",
+         "sample dqn", "tune dqn", "compile dqn", "bench dqn", "check tuned dqn", "torch",
+         "suite smoke"]
 
 
 def has_nvrtc():
@@ -58,11 +59,12 @@ class DeviceCampaign(unittest.TestCase):
         path.write_text(f"#!/bin/bash\n{text}\necho \"asked: $*\"\n")
         path.chmod(0o755)
 
-    def fakes(self, tcc="", bench="", worker=""):
+    def fakes(self, tcc="", bench="", worker="", twins=""):
         """Programs that say what they were asked, but for device and networks; a Python without
         torch, and a batch. The worker leaves a line."""
         self.program("tcc", ASK + tcc)
         self.program("tcc-bench", bench)
+        self.program("tcc-twins", twins)
         self.program("tcc-worker", 'echo measured >"$6"\n' + worker)
         self.program("python3", "exit 1")
         (self.folder / "batches/d.tccb").write_text("candidates")
@@ -105,6 +107,8 @@ class DeviceCampaign(unittest.TestCase):
         self.assertGreater(len(lines), 8)
         records = [json.loads(line) for line in files["campaign.jsonl"].decode().splitlines()]
         self.assertGreaterEqual(len(records), len(lines) - 1)
+        self.assertIn({"name": "mma m16n8k16_f16", "result": "ok"},
+                      json.loads(files["twins.json"])["kernels"])
         self.assertGreater(json.loads(files["calibration.json"])["launch_us"], 0)
         self.assertEqual(len(json.loads(files["smoke.rows.json"])), 12)
         self.assertIn("| matmul_33x20x17 |", report)
@@ -126,7 +130,7 @@ class DeviceCampaign(unittest.TestCase):
         skipped = [name for name, step in steps.items() if "skipped" in step]
         self.assertEqual(skipped, ["sample and tune", "check dqn", "torch"])
         self.assertEqual([name for name in steps if name not in skipped],
-                         ["first candidates", "calibrate", "batch d", "import d", "suite smoke"])
+                         ["tcc-twins", "first candidates", "calibrate", "batch d", "import d", "suite smoke"])
         if not has_nvrtc():
             self.skipTest("no NVRTC to compare with")
         seconds, steps = self.seconds_of_the_batch()
@@ -149,13 +153,23 @@ class DeviceCampaign(unittest.TestCase):
         for name in ["batch d", "import d", "compile dqn", "check tuned dqn", "suite smoke"]:
             self.assertEqual(steps[name]["exit"], 0)
 
-    def test_where_the_first_step_fails_the_campaign_ends(self):
+    def test_where_nothing_runs_the_campaign_ends(self):
         output = self.campaign("--text", expect=1, **self.fakes(tcc="[ $1 != check ] || exit 1"))
         self.assertIn("nothing runs here", output)
         files, report = self.both_files()
         self.assertIn("nothing runs here", report)
         self.assertEqual([name for name in self.steps(files) if name != "sample and tune"],
-                         ["check dqn"])
+                         ["tcc-twins", "check dqn"])
+
+    def test_kernels_with_wrong_results_are_told_first_and_the_other_steps_are_done(self):
+        fakes = self.fakes(twins="echo 'mma a  ok'; echo 'mma b  row 0, column 1'; exit 1")
+        output = self.campaign("--text", expect=1, **fakes)
+        files, report = self.both_files()
+        for text in [output, report]:
+            self.assertRegex(text, r"\n\*\*tcc-twins failed: .*\n\n    mma b  row 0, column 1\n\n")
+            self.assertNotIn("mma a", text)
+        exits = {name: step.get("exit") for name, step in self.steps(files).items()}
+        self.assertEqual((exits["tcc-twins"], exits["check dqn"], exits["suite smoke"]), (1, 0, 0))
 
     def test_a_campaign_that_is_ended_keeps_what_was_measured(self):
         fakes = self.fakes(bench='[ $1 != calibrate ] || { echo part >"${@: -1}"; '

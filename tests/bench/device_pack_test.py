@@ -51,7 +51,7 @@ class DevicePack(unittest.TestCase):
         pack, said = self.pack, self.said
         self.assertLessEqual({"bin", "cache", "run.sh"}, {path.name for path in pack.iterdir()})
         self.assertEqual(sorted(path.name for path in (pack / "bin").iterdir()),
-                         ["tcc", "tcc-bench", "tcc-fuzz"])
+                         ["tcc", "tcc-bench", "tcc-fuzz", "tcc-twins"])
         self.assertRegex(said, r"tcc: \d+ MB, needs GLIBC_2\.\d+")
         self.assertRegex(said, r"pack: \d+ MiB, of which \d\d+ programs \d+ KiB")
 
@@ -112,7 +112,7 @@ class DevicePack(unittest.TestCase):
                          ["batches", "bin", "cache", "campaign.sh", "steps.sh",
                           "torch_networks.py"])
         self.assertEqual(sorted(path.name for path in (pack / "bin").iterdir()),
-                         ["tcc", "tcc-bench", "tcc-worker"])
+                         ["tcc", "tcc-bench", "tcc-twins", "tcc-worker"])
         # The emulated driver takes text alone: machine code comes as far as its loader.
         code, said = outcome([pack / "campaign.sh", "--quick"], TCC_CUDA_DRIVER=DRIVER,
                              TCC_EMULATED_SM="86", **ABSENT)

@@ -61,8 +61,8 @@ class DeviceRun(unittest.TestCase):
         for key in ["driver", "clocks", "doctor", "devices"]:
             self.assertIn(key, report)
         self.assertEqual([step["name"] for step in report["steps"]],
-                         ["tcc-fuzz cuda", "check dqn", "profile", "smoke", "compute-sanitizer",
-                          "calibrate", "suite smoke"])
+                         ["tcc-twins", "tcc-fuzz cuda", "check dqn", "profile", "smoke",
+                          "compute-sanitizer", "calibrate", "suite smoke"])
         # CUPTI and compute-sanitizer watch real drivers only.
         for step in report["steps"]:
             skipped = step["name"] in ["profile", "compute-sanitizer"]
@@ -71,6 +71,8 @@ class DeviceRun(unittest.TestCase):
             self.assertEqual(f"{step['name']}: skipped, " in output, skipped)
         for key in ["fma_gflops", "copy_gbytes", "l2_gbytes", "launch_us"]:
             self.assertGreater(report["calibration"][key], 0)
+        twins = {row["name"]: row["result"] for row in report["twins"]["kernels"]}
+        self.assertEqual(twins["mma m16n8k16_f16"], "ok")
         log = (self.out / "log.txt").read_text()
         self.assertEqual(log.count("float32 multiply-adds"), 1)  # calibrated once
         rows = report["suites"]["smoke"]["rows"]
@@ -106,7 +108,7 @@ class DeviceRun(unittest.TestCase):
         """Programs that only say what they were asked, but for device and networks."""
         programs = self.out.parent / "programs"
         real = f'case $1 in doctor|devices|zoo) exec "{PROGRAMS}/tcc" "$@";; esac\n'
-        for name, begin in [("tcc", real), ("tcc-bench", ""), ("tcc-fuzz", "")]:
+        for name, begin in [("tcc", real), ("tcc-bench", ""), ("tcc-fuzz", ""), ("tcc-twins", "")]:
             self.executable(programs / name, begin + 'echo "asked: $*"\n')
         return programs
 
@@ -124,6 +126,20 @@ class DeviceRun(unittest.TestCase):
         self.assertRegex(log, r"asked: compile \S+/resnet50.onnx --target sm_86 .*-o \S+.tcc\n")
         self.assertRegex(log, r"asked: bench \S+/resnet50.tcc --iterations 10 --profile --counters "
                               rf"--trace {self.out}/trace.json --json\n")
+
+    def test_kernels_with_wrong_results_are_told_first_and_the_other_steps_are_done(self):
+        programs = self.echoes()
+        self.executable(programs / "tcc-twins", "echo 'mma a  ok'; echo 'mma b  row 0, column 1'\n"
+                                                "echo 'sm_86: 1 right, 1 wrong'; exit 1\n")
+        output = self.script("--only", "tests", "--quick", "--programs", programs, expect=1)
+        head = self.out / "report.md"
+        for text in [output, head.read_text()]:
+            self.assertRegex(text, r"\n\*\*tcc-twins failed: .*\n\n    mma b  row 0, column 1\n"
+                                   r"    sm_86: 1 right, 1 wrong\n")
+            self.assertNotIn("mma a", text)
+        steps = {step["name"]: step.get("exit") for step in self.report()["steps"]}
+        self.assertEqual((next(iter(steps)), steps["tcc-twins"], steps["smoke"]), ("tcc-twins", 1, 0))
+        self.assertIsNone(self.report()["twins"])
 
     def test_what_nvidia_smi_is_asked_is_of_the_device_that_is_measured(self):
         self.executable(self.out.parent / "path/nvidia-smi", 'echo "asked: $*"\n')
