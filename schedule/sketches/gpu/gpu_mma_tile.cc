@@ -190,7 +190,7 @@ class MmaTiled {
     }
     bool constant = made || buffer.scope == Scope::kConstant;
     bool moves = operand.bytes == kHalfBytes || (operand.bytes == kWordBytes && !constant);
-    // A group reads words along k alone.
+    // A group reads words only along k.
     failed_ = failed_ || (by_group_ && operand.by_words() && moves);
     if (operand.along_k() || moves) return;
     std::string copy = name_ + "." + operand.buffer + ".rows";
