@@ -113,12 +113,6 @@ namespace tcc {
                                       "derived: 4 queries of 4 keys and 16 columns"      )  \
   X(kAttentionSteps,       4,         "terms of a product, unrolled",                              \
                                       "instruction: a load of 16 bytes")                           \
-  X(kMaxAttentionWarps,    8,         "warps of 16 queries, on tensor cores",                      \
-                                      "peer: twice the 4 of FlashAttention-2")                      \
-  X(kMaxAttentionKeyTiles, 8,         "times 16 keys, on tensor cores",                            \
-                                      "derived: 128 scores of a row are 64 registers")             \
-  X(kMaxHeldDepth,         64,        "depth of queries that stay in registers",                   \
-                                      "derived: 16 registers; the sums take 32")                   \
   /* Which constants are made when the model is linked? */                                          \
   X(kMaxPreparedWork,      1 << 24,   "terms, of others than maps to a narrower type",             \
                                       "guess: one thread of a GPU takes seconds, in a search")     \
