@@ -144,37 +144,6 @@ TEST_CASE("a product of constants in front of a map of what runs later has sketc
   }
 }
 
-TEST_CASE("results of constants are made when a model is linked, but maps to a wider type on GPUs",
-          "[schedule][sketch]") {
-  auto makes_once = [](const std::string& type, const std::string& result) {
-    Function fn = FunctionOf(fmt::format(R"(
-      fn f(W: {0}[40] constant, X: {1}[40], Y: {1}[40]) tensor {{
-        alloc U: {1}[40]
-        for i in 0..40 @u/i {{ block u(i: spatial 40 = i) {{ U[i] = {1}(W[39 - i]) }} }}
-        for i in 0..40 @y/i {{ block y(i: spatial 40 = i) {{ Y[i] = U[i] + X[i] }} }}
-      }})",
-                                         type, result));
-    Sketch sketch = FirstSketch(fn, TargetNamed("sm_86"));
-    CheckStepResult(fn, Print(sketch.trace), sketch.start);
-    return Print(sketch.trace).find("prepack u") != std::string::npos;
-  };
-  CHECK(makes_once("f32", "f32"));
-  CHECK(makes_once("f32", "f16"));
-  CHECK_FALSE(makes_once("f16", "f32"));
-
-  // Winograd's transform of weights.
-  Function sums = FunctionOf(R"(
-    fn f(W: f32[6, 4] constant, X: f32[4], Y: f32[4]) tensor {
-      alloc U: f32[4]
-      for j in 0..4 @u/j { for k in 0..6 @u/k { block u(j: spatial 4 = j, k: reduce 6 = k) {
-        reduce sum_f32 init (U[j]) with (W[k, j]) } } }
-      for j in 0..4 @y/j { block y(j: spatial 4 = j) { Y[j] = U[j] + X[j] } }
-    })");
-  Sketch sketch = FirstSketch(sums, TargetNamed("sm_86"));
-  CheckStepResult(sums, Print(sketch.trace), sketch.start);
-  CHECK(Print(sketch.trace).find("prepack u") != std::string::npos);
-}
-
 TEST_CASE("the reference target gets no steps", "[schedule][sketch]") {
   CHECK(FirstSketch(FunctionOf(MatmulText(4, 16, 7, "")), TargetNamed("reference"))
             .trace.steps.empty());

@@ -5,7 +5,6 @@
 #include "schedule/analysis/reduction_nest.h"
 #include "schedule/sketches/gpu/gpu_parts.h"
 #include "schedule/sketches/gpu/gpu_rules.h"
-#include "schedule/sketches/gpu/gpu_thresholds.h"
 #include "schedule/sketches/parts/block_pattern.h"
 #include "schedule/sketches/parts/default_tiles.h"
 #include "schedule/sketches/parts/operand_panels.h"
@@ -122,21 +121,18 @@ std::vector<SketchState> FewRowsRule(const SketchState& state, const Block& bloc
   return next ? std::vector<SketchState>{*std::move(next)} : std::vector<SketchState>();
 }
 
-// Results of constants alone are made when the model is linked: a launch would make them anew in
-// every run. Maps to a wider type are not, since readers would fetch more bytes in every run.
-std::vector<SketchState> ConstantRule(const SketchState& state, const Block& block, const Target&) {
+// Constants in a narrower type are made when the model is linked: a launch would make them anew in
+// every run.
+std::vector<SketchState> NarrowConstantRule(const SketchState& state, const Block& block,
+                                            const Target&) {
+  std::vector<Access> writes = WritesOf(block);
+  if (!ItersOf(block, IterKind::kReduce).empty() || writes.size() != 1) return {};
+  int bits = writes[0].buffer.dtype().bits();
+  for (const Access& read : ReadsOf(block)) {
+    if (read.buffer.dtype().bits() <= bits) return {};
+  }
   std::optional<Prepack> step = PrepackOfStage(state.fn(), block);
   if (!step) return {};
-  const int bits = WritesOf(block)[0].buffer.dtype().bits();
-  bool narrows = true, widens = false;
-  for (const Access& read : ReadsOf(block)) {
-    const int read_bits = read.buffer.dtype().bits();
-    narrows = narrows && read_bits > bits;
-    widens = widens || read_bits < bits;
-  }
-  const bool is_map = ItersOf(block, IterKind::kReduce).empty();
-  if (is_map && widens) return {};
-  if (!narrows && WorkOf(block) > kMaxPreparedWork) return {};
   SketchState next = state;
   next.Do(*step);
   return {next};
@@ -235,7 +231,7 @@ std::vector<SketchState> ThreadRule(const SketchState& state, const Block& block
 constexpr SketchRule kRules[] = {
     // name, rule, what it fits
     {"attention", AttentionRule, "cores of attention, with what makes their logits"},
-    {"constant", ConstantRule, "results of constants alone, but for maps to a wider type"},
+    {"narrow_constant", NarrowConstantRule, "maps of constants to a narrower type"},
     {"few_rows", FewRowsRule, "products of few rows, with a map that makes an operand"},
     {"operand", OperandRule, "maps that make an operand of one tile"},
     {"tile", TileRule, "contractions and windows"},

@@ -113,9 +113,6 @@ namespace tcc {
                                       "derived: 4 queries of 4 keys and 16 columns"      )  \
   X(kAttentionSteps,       4,         "terms of a product, unrolled",                              \
                                       "instruction: a load of 16 bytes")                           \
-  /* Which constants are made when the model is linked? */                                          \
-  X(kMaxPreparedWork,      1 << 24,   "terms, of others than maps to a narrower type",             \
-                                      "guess: one thread of a GPU takes seconds, in a search")     \
   /* Which windows have a thread for each result? */                                               \
   X(kMaxUnrolledWindow,    32,        "taps; more stay a loop",                                    \
                                       "guess: loads of a window in flight together, from L1")      \
