@@ -75,8 +75,6 @@ constexpr Pass kPipeline[] = {
      "vectors and copies left arithmetic"},
     {"resolve_conditions", ResolveConditions, "no condition is known from the loops' bounds",
      "copies of loops know their indices"},
-    {"tabulate_conditions", TabulateConditions, "copies of a tap ask for a bit",
-     "copies know their indices, and conditions that are known are gone"},
     {"merge_conditions", MergeConditions, "no neighbours have the same condition",
      "copies of a statement are neighbours, and those decided are gone"},
     {"unswitch_sequences", UnswitchSequences,

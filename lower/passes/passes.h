@@ -102,15 +102,6 @@ Stmt ResolveConditions(const Stmt& stmt, const Bounds& bounds);
 // Does both in a statement.
 Stmt ResolveBranches(const Stmt& stmt);
 
-// Computes the conditions of a loop's asynchronous copies before it, as bits of a number, where
-// they stay the same for groups of its iterations: taps of a convolution, whose channels are
-// several steps.
-//
-//   for r in 0..36 { async_copy .. where f(r div 4, x) }  -->
-//   let kept = select(f(0, x), 1, 0) + .. + select(f(8, x), 256, 0)
-//   for r in 0..36 { async_copy .. where bit r div 4 of kept }
-Function TabulateConditions(const Function& fn);
-
 // Merges neighbouring statements under equal conditions, so that their loads can be shared.
 //
 //   if c { A } if c { B }  -->  if c { A B }

@@ -147,7 +147,7 @@ class Numeric(CommandTest):
         self.assertIn("with (a_f16_f32[i, k] * b_f16_f32[k, j])", text)
         text = self.call("dump", model, "--target", "sm_86", "--stage", "source", "--numeric",
                          "tf32")
-        self.assertIn("tcc_widen(tcc_tf32(", text)
+        self.assertIn("= tcc_mma_m16n8k8_tf32(", text)
 
     def test_wrong_uses_are_refused(self):
         model = self.matmul(np.random.default_rng(1))

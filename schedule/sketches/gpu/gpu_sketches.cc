@@ -5,6 +5,7 @@
 #include "schedule/analysis/reduction_nest.h"
 #include "schedule/sketches/gpu/gpu_parts.h"
 #include "schedule/sketches/gpu/gpu_rules.h"
+#include "schedule/sketches/gpu/gpu_thresholds.h"
 #include "schedule/sketches/parts/block_pattern.h"
 #include "schedule/sketches/parts/default_tiles.h"
 #include "schedule/sketches/parts/operand_panels.h"
