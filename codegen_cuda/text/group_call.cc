@@ -102,6 +102,9 @@ class GroupReader {
   }
 
  private:
+  // The address of a group's element, by row and k; nullopt if it is not known.
+  using Address = std::function<std::optional<int64_t>(int64_t group, int64_t row, int64_t k)>;
+
   template <typename... Args>
   Status Refuse(fmt::format_string<Args...> format, Args&&... args) const {
     return RefuseCall(intrinsic_, format, std::forward<Args>(args)...);
@@ -157,22 +160,20 @@ class GroupReader {
     return Refuse("its tile of '{}' does not lie alike at all steps", load.buffer->name);
   }
 
-  // Finds the form in which `address`, which returns nullopt if it is not known, has all cells of
-  // the operand in each group that `groups` counts, and in which the index may begin.
-  StatusOr<GroupOperand> OperandOf(
-      const Load& load, const Expr& start, const Expr& rest, int64_t rows, int64_t groups,
-      const std::function<std::optional<int64_t>(int64_t, int64_t, int64_t)>& address) const {
+  // Finds the form in which `address` has all cells of the operand in each group that `groups`
+  // counts, and in which the index may begin.
+  StatusOr<GroupOperand> OperandOf(const Load& load, const Expr& start, const Expr& rest,
+                                   int64_t rows, int64_t groups, const Address& address) const {
     const int64_t bytes = load.buffer.dtype().bytes(), depth = 2 * kChunkBytes / bytes;
     for (int64_t span : kSpans) {
       for (bool transposed : {false, true}) {
         if (transposed && bytes != 2) continue;
         if (place_.alignment(load.buffer) % (kRows * span) != 0) continue;
         if (DivisorOf(rest) * bytes % (kRows * span) != 0) continue;
-        std::optional<Form> form;
-        bool fits = true;
+        std::optional<Form> form = FormAt(span, bytes, transposed, rows, depth, address);
+        bool fits = form.has_value();
         for (int64_t group = 0; fits && group < groups; ++group) {
-          if (!form) form = FormAt(span, bytes, transposed, rows, depth, address);
-          fits = form && LiesSo(*form, rows, depth, group, address);
+          fits = LiesSo(*form, rows, depth, group, address);
         }
         if (!fits) continue;
         return GroupOperand{.buffer = load.buffer,
@@ -186,8 +187,6 @@ class GroupReader {
     return Refuse("its tile of '{}' lies as no descriptor of shared memory says",
                   load.buffer->name);
   }
-
-  using Address = std::function<std::optional<int64_t>(int64_t, int64_t, int64_t)>;
 
   // Reads the strides of such a form off the addresses of the first group.
   static std::optional<Form> FormAt(int64_t span, int64_t bytes, bool transposed, int64_t rows,

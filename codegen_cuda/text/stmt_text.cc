@@ -404,9 +404,9 @@ void StmtText::EmitWait(const AsyncWait& wait) {
   if (wait.what == AsyncKind::kCopies) {
     return kernel_.Line(fmt::format("tcc_async_wait<{}>();", wait.pending));
   }
-  std::string sums;
-  for (const Var& sum : sums_) sums += (sums.empty() ? "" : ", ") + kernel_.NameOf(sum);
-  kernel_.Line(fmt::format("tcc_group_wait<{}>({});", wait.pending, sums));
+  for (const Var& sum : sums_) {
+    kernel_.Line(fmt::format("tcc_group_wait<{}>({});", wait.pending, kernel_.NameOf(sum)));
+  }
 }
 
 void StmtText::EmitLoad(const LoadMatricesCall& call) {

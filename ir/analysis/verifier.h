@@ -19,8 +19,7 @@ namespace tcc {
 //   under no condition.
 // kTensor: loops are serial, every buffer is global and whole; only parameters have strides.
 // kLowered: no Block, Reduce, window, key or layout but FlatLayout; one index per access; lanes
-// agree; no Tile
-//   variable; local buffers have constant sizes.
+//   agree; no Tile variable; local buffers have constant sizes.
 Status Verify(const Function& fn);
 
 }  // namespace tcc

@@ -3,6 +3,7 @@
 
 #include "codegen_cuda/cubin/cubin.h"
 #include "ir/simplify/simplify.h"
+#include "lower/passes/passes.h"
 #include "lower/pipeline.h"
 #include "schedule/sketches/parts/sketch.h"
 #include "schedule/space/limits.h"
@@ -227,4 +228,41 @@ TEST_CASE("products that no group can run are refused", "[codegen_cuda][group]")
   set(".j.1", 1);
   CHECK_THAT(Refusal(LoweredAt(fn, wrong, decisions), kTarget),
              Catch::Contains("a block has 2 warps; expected a multiple of 4"));
+}
+
+// The wait names one buffer: with two in its arguments the text did not compile.
+TEST_CASE("a wait for products of two sums hands out both", "[codegen_cuda][group][nvrtc]") {
+  const std::string product = R"(
+      intrinsic group_mma_m16n8k16_f16_f32 {
+        for i in 0..16 { for j in 0..8 { for k in 0..16 {
+          SUM[i div 8 * 64 + i mod 8 * 4 + j div 2 + j mod 2 * 32] =
+              SUM[i div 8 * 64 + i mod 8 * 4 + j div 2 + j mod 2 * 32] +
+              f32(A[w * 256 + i * 16 + bit_xor(k div 8, i div 4 mod 2) * 8 + k mod 8]) *
+              f32(B[j * 16 + bit_xor(k div 8, j div 4 mod 2) * 8 + k mod 8])
+        } } }
+      })";
+  auto of = [&](const std::string& sum) { return Replaced(product, "SUM", sum); };
+  Function fn = MustParse(R"(
+fn two(X: f16[1024], Y: f32[128]) lowered {
+  for b in 0..1 blockIdx.x {
+    for w in 0..4 threadIdx.y {
+      alloc C: f32[128] warp
+      alloc D: f32[128] warp
+      alloc A: f16[1024] shared blocks [0 by 128]
+      alloc B: f16[128] shared blocks [0 by 128]
+      for l in 0..32 threadIdx.x {
+        for r in 0..8 unrolled { A[w * 256 + l * 8 + r] = X[w * 256 + l * 8 + r] }
+        if l < 1 { for q in 0..128 { B[q] = X[q] } }
+        for z in 0..4 unrolled { C[z * 32 + l] = 0.0 D[z * 32 + l] = 0.0 }
+      }
+      barrier(shared)
+)" + of("C") + of("D") + R"(
+      for m in 0..32 threadIdx.x { Y[w * 32 + m] = C[m] + D[m] }
+    }
+  }
+})");
+  CudaSource source = SourceOf({CommitProducts(Simplify(UnrollLoops(fn)))}, kTarget);
+  CHECK(source.text.find("tcc_group_wait<0>(C);") != std::string::npos);
+  CHECK(source.text.find("tcc_group_wait<0>(D);") != std::string::npos);
+  MustCompile(source, kTarget);
 }
