@@ -51,15 +51,18 @@ void CheckRight(const Function& fn, const Sketch& sketch, const Decisions& decis
   CHECK(report.outcome == PointOutcome::kRight);
 }
 
+ProductShape BytesShape(int64_t rows, int64_t columns, int64_t depth) {
+  return {.rows = rows,
+          .columns = columns,
+          .depth = depth,
+          .type = "i8",
+          .sum = "i32",
+          .b = "j, k",
+          .rounded = false};
+}
+
 // The operands that lie along K and along their rows, of whole tiles and not.
 std::vector<ProductShape> SmallShapes() {
-  const ProductShape bytes{.rows = 64,
-                           .columns = 72,
-                           .depth = 160,
-                           .type = "i8",
-                           .sum = "i32",
-                           .b = "j, k",
-                           .rounded = false};
   return {
       {.rows = 64, .columns = 128, .depth = 128},
       {.rows = 130, .columns = 40, .depth = 72, .b = "j, k"},
@@ -68,7 +71,7 @@ std::vector<ProductShape> SmallShapes() {
       {.rows = 64, .columns = 64, .depth = 64, .batch = 2},
       {.rows = 64, .columns = 32, .depth = 64, .narrowed = true},
       {.rows = 64, .columns = 16, .depth = 512},
-      bytes,
+      BytesShape(64, 72, 160),
   };
 }
 
@@ -91,20 +94,13 @@ TEST_CASE("products of four warps are right, interpreted and emulated", "[codege
 
 TEST_CASE("products of four warps run on tensor cores alone, without spills or warnings",
           "[codegen_cuda][group][nvrtc]") {
-  const ProductShape bytes{.rows = 1024,
-                           .columns = 1024,
-                           .depth = 1024,
-                           .type = "i8",
-                           .sum = "i32",
-                           .b = "j, k",
-                           .rounded = false};
   const ProductShape shapes[] = {
       {.rows = 512, .columns = 512, .depth = 512},
       {.rows = 1024, .columns = 1024, .depth = 1024, .b = "j, k"},
       {.rows = 2048, .columns = 2048, .depth = 2048},
       {.rows = 2048, .columns = 2048, .depth = 2048, .type = "bf16", .a = "k, i"},
       {.rows = 197, .columns = 768, .depth = 3072, .b = "j, k"},
-      bytes,
+      BytesShape(1024, 1024, 1024),
   };
   for (const ProductShape& shape : shapes) {
     INFO(shape.type << " A[" << shape.a << "] B[" << shape.b << "] " << shape.rows);

@@ -26,10 +26,10 @@ struct MmaStart {
   int64_t stages = 2;      // the steps in shared memory at a time
 };
 
-// Returns the starts, best first. Of a warp's product: one that computes the reduction in parts,
+// Returns the starts, best first. A warp's product has one that computes the reduction in parts,
 // unless tiles of the results alone keep every multiprocessor busy or parts would be short; then
-// the largest tile that occurs often enough and is not mostly padding, else a small one. Of a
-// group's product: the tile that is expected to take least time, in parts and whole.
+// the largest tile that occurs often enough and is not mostly padding, else a small one. A group's
+// product has the tile that is expected to take least time, in parts and whole.
 std::vector<MmaStart> MmaStarts(const Block& block, const MmaProduct& product,
                                 const Target& target);
 
