@@ -18,7 +18,8 @@ bool TakesFasterStarts(const Target& target);
 
 // Returns the index of the sketch whose start the prior expects to be the fastest; 0 if the first
 // one takes less than GpuSizes::start_margin times as long, or does not run. A start on tensor
-// cores is replaced only by another one on them. Each sketch is for its variant of `work`.
+// cores is replaced only by another one on them, that of attention by none. Each sketch is for its
+// variant of `work`.
 size_t FasterStart(const KernelWork& work, std::span<const Sketch> sketches, const Target& target);
 
 }  // namespace tcc

@@ -21,6 +21,7 @@
 #include "graph/variants/interpret_graph.h"
 #include "runtime/executor/binding.h"
 #include "runtime/executor/executor.h"
+#include "schedule/sketches/flash_attention.h"
 
 namespace tcc {
 namespace {
@@ -274,8 +275,10 @@ Status CheckRun(const CheckCommand& command, const Module& module, CheckedRun ru
                          GoldenOutputs(command.feed.golden, outputs.size()));
     return CompareAndPrint(outputs, expected, metadata, tolerance);
   }
+  TCC_ASSIGN_OR_RETURN(Target target, FindTarget(module.artefact().target));
   InterpretGraphOptions reference;
   reference.threads = ThreadCount(command.threads);
+  reference.rounds_attention = HasMmaForAttention(target);
   reference.progress = [&](int64_t done, int64_t total) {
     progress.Report("reference", done, total);
   };

@@ -36,6 +36,12 @@ std::string SymbolFor(const std::string& name, std::set<std::string>& used) {
   return unique;
 }
 
+// Returns the options but for Winograd's transforms. Attention's core is rounded where tensor cores
+// multiply tiles of it.
+NumericOptions NumericOptionsOf(const Target& target, NumericMode mode) {
+  return {.mode = mode, .rounds_attention = HasMmaForAttention(target)};
+}
+
 // Adds the tasks of the subgraphs, and of bodies to any depth that the graph's verifier allows.
 Status AddTasks(const Graph& graph, const std::vector<Subgraph>& subgraphs,
                 const ValueStorage& storage, const CompileOptions& options, double runs,
@@ -48,8 +54,9 @@ Status AddTasks(const Graph& graph, const std::vector<Subgraph>& subgraphs,
       case SubgraphKind::kPart:
         break;
       case SubgraphKind::kKernel: {
-        TCC_ASSIGN_OR_RETURN(
-            Task task, BuildTask(graph, subgraph, storage, options.numeric, options.winograd));
+        NumericOptions numeric = NumericOptionsOf(options.target, options.numeric);
+        numeric.winograd = options.winograd;
+        TCC_ASSIGN_OR_RETURN(Task task, BuildTask(graph, subgraph, storage, numeric));
         set.tasks.push_back(std::move(task));
         set.runs_of_task.push_back(runs);
         break;
@@ -84,12 +91,16 @@ const Variant* VariantOnTensorCores(const Task& task, const Target& target) {
   return best;
 }
 
+// The variant of attention for tensor cores.
+constexpr std::string_view kTiles = "attention_in_tiles";
+
 // Returns the variant for which the default schedule is best.
 const Variant& ChosenVariant(const Task& task, const Target& target) {
+  const Variant* tiles = FindVariant(task, kTiles);
+  if (tiles && HasMmaAttention(TwinOf(tiles->fn), target)) return *tiles;
+  const Variant* one_pass = FindVariant(task, "one_pass_attention");
+  if (one_pass && HasFlashAttention(TwinOf(one_pass->fn), target)) return *one_pass;
   if (const Variant* variant = VariantOnTensorCores(task, target)) return *variant;
-  for (const Variant& variant : task.variants) {
-    if (HasFlashAttention(TwinOf(variant.fn), target)) return variant;
-  }
   for (const VariantRow& row : VariantRows()) {
     const Variant* variant = FindVariant(task, row.name);
     if (variant && variant->saves_time && row.gains(target)) return *variant;
@@ -108,8 +119,8 @@ KernelStages KernelOf(const Task& task, const Variant& chosen, const Target& tar
   for (const Variant& variant : task.variants) {
     if (&variant == &chosen) {
       kernel.first_variant = kernel.variants.size();
-    } else if (variant.row && !variant.row->needs(target)) {
-      continue;
+    } else if (variant.row && (!variant.row->needs(target) || variant.row->name == kTiles)) {
+      continue;  // tiles have a use where attention's core is scheduled whole
     }
     kernel.variants.push_back(variant.fn);
     kernel.variants.back().name = symbol;
@@ -395,7 +406,9 @@ FusedGraph FuseSubgraphs(Graph graph, const Target& target, NumericMode numeric)
   ValueStorage storage;
   // A CPU's kernels round operands where they pack or widen them; the interpreter's results would
   // not stay the same, as it rounds to f32 only where an element is stored.
-  if (target.kind == TargetKind::kGpu) storage.types = NarrowValues(graph, subgraphs, numeric);
+  if (target.kind == TargetKind::kGpu) {
+    storage.types = NarrowValues(graph, subgraphs, NumericOptionsOf(target, numeric));
+  }
   storage.parts = AliasParts(graph, subgraphs, target.BufferAlignment(), storage.types);
   return {std::move(graph), std::move(subgraphs), std::move(storage)};
 }

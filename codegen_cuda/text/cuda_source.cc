@@ -118,6 +118,21 @@ std::string_view HardwareIndex(ForKind kind) {
   TCC_UNREACHABLE();
 }
 
+// Declares the lane: the index along x, or along x and y where both together number the threads of
+// a warp.
+void DeclareLane(const Stmt& body, const std::map<ForKind, std::string>& names,
+                 KernelText& kernel) {
+  kernel.bounds[kernel.lane] = {0, Target::kWarp - 1};
+  const int64_t along_x = kernel.threads[0];
+  auto x = names.find(ForKind::kThreadIdxX), y = names.find(ForKind::kThreadIdxY);
+  if (x == names.end()) return;
+  if (along_x >= Target::kWarp || y == names.end()) return kernel.Alias(kernel.lane, x->second);
+  bool used = Contains(body, [](const Stmt& stmt) { return stmt.as<IntrinsicCall>() != nullptr; });
+  if (!used) return;
+  kernel.Line(fmt::format("const int {} = {} + {} * {};", kernel.NameOf(kernel.lane), x->second,
+                          y->second, along_x));
+}
+
 // Declares one constant per axis, which all loops of the axis share.
 void DeclareIndices(const Stmt& body, KernelText& kernel) {
   std::map<ForKind, std::string> names;
@@ -125,16 +140,13 @@ void DeclareIndices(const Stmt& body, KernelText& kernel) {
     const auto* loop = stmt.as<For>();
     if (!loop || (!IsBlockIdx(loop->for_kind) && !IsThreadIdx(loop->for_kind))) return;
     auto found = names.find(loop->for_kind);
-    bool lane = loop->for_kind == ForKind::kThreadIdxX;
     if (IsThreadIdx(loop->for_kind)) kernel.thread_axes[loop->var.get()] = AxisOf(loop->for_kind);
     if (found != names.end()) return kernel.Alias(loop->var, found->second);
     std::string name = kernel.NameOf(loop->var);
     names[loop->for_kind] = name;
     kernel.Line(fmt::format("const int {} = {};", name, HardwareIndex(loop->for_kind)));
-    if (!lane) return;
-    kernel.Alias(kernel.lane, name);
-    kernel.bounds[kernel.lane] = kernel.bounds.at(loop->var);
   });
+  DeclareLane(body, names, kernel);
 }
 
 bool IsKnownPlace(const Expr& index) {

@@ -364,19 +364,24 @@ std::string ExprText::CellText(const Buffer& buffer, const Expr& index) {
     }
     return name + "[0]";
   }
-  auto is_lane = [&](const Var& var) {
-    auto axis = kernel_.thread_axes.find(var.get());
-    return axis != kernel_.thread_axes.end() && axis->second == 0;
-  };
-  std::optional<int64_t> reg = OwnRegister(index, kernel_.bounds, is_lane);
+  std::optional<int64_t> reg = OwnRegister(index);
   if (!reg || buffer.dtype().bits() != 32) {
     kernel_.Refuse(
         Unsupported("'{}', which a warp holds, is used at {}, which is no {} of the thread",
                     buffer.var->name, Print(index), reg ? "whole register" : "register"));
     return "0";
   }
-  int64_t words = kernel_.tile_words.at(buffer.var.get());
-  return fmt::format("{}[{}].v[{}]", name, *reg / words, *reg % words);
+  return WordText(buffer.var, *reg);
+}
+
+std::optional<int64_t> ExprText::OwnRegister(const Expr& index) const {
+  if (!IsOwnLane(index)) return std::nullopt;
+  return AsConstant(Simplify(FloorDivide(index, Expr(Target::kWarp)), kernel_.bounds));
+}
+
+std::string ExprText::WordText(const Var& buffer, int64_t word) {
+  int64_t words = kernel_.tile_words.at(buffer.get());
+  return fmt::format("{}[{}].v[{}]", kernel_.NameOf(buffer), word / words, word % words);
 }
 
 Expr ExprText::Shifted(const Expr& base, int64_t offset) const {

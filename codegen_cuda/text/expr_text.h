@@ -40,6 +40,11 @@ class ExprText {
   // Returns the text of a cell of a buffer that holds no nibbles; in a warp's buffer the cell must
   // be the thread's own.
   std::string CellText(const Buffer& buffer, const Expr& index);
+  // Returns the register of a cell of a warp's buffer if the cell is the thread's own, that is, at
+  // index register * 32 + lane. Elements of 16 bits have a register each.
+  std::optional<int64_t> OwnRegister(const Expr& index) const;
+  // Returns the text of a 32-bit word of the thread's in a buffer of fragments.
+  std::string WordText(const Var& buffer, int64_t word);
   // Checks whether the buffer is declared and has one cell per lane of a warp rather than
   // fragments. A load from it is a shuffle: it reads the lane whose number is the thread's own lane
   // xor a mask.

@@ -48,7 +48,7 @@ class KernelText {
   // The axis of each of the kernel's thread loops, and the number of threads along each axis.
   std::unordered_map<const ExprNode*, int> thread_axes;
   std::array<int64_t, 3> threads = {1, 1, 1};
-  // The variable that stands for the lane: the index along threadIdx.x.
+  // The variable that stands for the lane: the index along threadIdx.x if there are 32 of them.
   Var lane = LoopVar("lane");
   // The name of the launch's tickets, if it has any.
   std::string tickets;

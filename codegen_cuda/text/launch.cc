@@ -12,6 +12,11 @@
 namespace tcc {
 namespace {
 
+// Returns whether a warp has the threads along x, or along x and y together.
+bool NumbersLanes(const std::array<int64_t, 3>& block) {
+  return block[0] == Target::kWarp || block[0] * block[1] == Target::kWarp;
+}
+
 constexpr std::string_view kAxisNames[] = {"x", "y", "z"};
 
 class LaunchFinder {
@@ -144,7 +149,7 @@ class LaunchFinder {
         return OkStatus();
       case Scope::kWarp:
         if (!HoldsFragments(launch.body, buffer.var)) return AddExchanged(buffer, launch.launch);
-        if (launch.launch.block[0] == Target::kWarp) return OkStatus();
+        if (NumbersLanes(launch.launch.block)) return OkStatus();
         return Unsupported(
             "kernel '{}': warps hold buffer '{}' but its blocks have {} threads along x; expected "
             "{}",

@@ -267,6 +267,11 @@ TCC_DEVICE TccTF32 tcc_tf32(float x) {
   rounded.bits = (x != x ? bits | 0x400000u : bits + 0x1000u) & ~0x1fffu;
   return rounded;
 }
+// The word of two elements of 16 bits.
+template <class T>
+TCC_DEVICE unsigned tcc_pair(T low, T high) {
+  return (unsigned)high.bits << 16 | low.bits;
+}
 // To odd: a second rounding, to a narrower float, then gives the same as one from double would.
 TCC_DEVICE float tcc_to_odd(double x) {
   float nearest = (float)x;

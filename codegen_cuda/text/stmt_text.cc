@@ -12,7 +12,6 @@
 #include "ir/expr/layout.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
-#include "lower/lane_index.h"
 #include "support/check.h"
 #include "support/integer_division.h"
 #include "support/storage_types.h"
@@ -518,6 +517,16 @@ void StmtText::StoreNibble(const Buffer& buffer, const Expr& index, const Piece&
   }
 }
 
+// Returns whether the lanes of a store are the two halves of a word in a warp's fragments.
+bool StmtText::IsWordOfHalves(const Buffer& buffer, const LaneIndex& index, int lanes) const {
+  bool fragments = buffer.scope == Scope::kWarp && kernel_.tile_words.contains(buffer.var.get());
+  if (!fragments || buffer.dtype().bits() != 16 || lanes != 2 || index.stride != Target::kWarp) {
+    return false;
+  }
+  std::optional<int64_t> first = exprs_.OwnRegister(index.base);
+  return first && *first % 2 == 0;
+}
+
 void StmtText::StoreLanes(const Store& store) {
   const Buffer& buffer = exprs_.BufferOf(store.buffer);
   const Expr& index = store.indices[0];
@@ -527,6 +536,11 @@ void StmtText::StoreLanes(const Store& store) {
   std::vector<Piece> values = exprs_.EmitLanes(store.value);
   if (values.size() == 1) values.resize(static_cast<size_t>(lanes), values[0]);
   std::optional<LaneIndex> match = MatchLaneIndex(index);
+  if (match && IsWordOfHalves(buffer, *match, lanes)) {
+    std::string low = MemoryText(values[0], dtype), high = MemoryText(values[1], dtype);
+    std::string word = exprs_.WordText(buffer.var, *exprs_.OwnRegister(match->base) / 2);
+    return kernel_.Line(fmt::format("{} = tcc_pair({}, {});", word, low, high));
+  }
   bool contiguous = match && match->stride == 1;
   int width = contiguous ? exprs_.AccessWidth(buffer, match->base, lanes) : 1;
   if (width > 1) {

@@ -11,6 +11,7 @@
 #include "codegen_cuda/text/group_call.h"
 #include "codegen_cuda/text/launch.h"
 #include "codegen_cuda/text/warp_call.h"
+#include "lower/lane_index.h"
 
 namespace tcc {
 
@@ -45,6 +46,7 @@ class StmtText {
   void StoreScalar(const Var& buffer, const Expr& index, const Expr& value);
   void StoreCell(const Buffer& buffer, const Expr& index, const Piece& value);
   void StoreNibble(const Buffer& buffer, const Expr& index, const Piece& value);
+  bool IsWordOfHalves(const Buffer& buffer, const LaneIndex& index, int lanes) const;
   void StoreLanes(const Store& store);
   void EmitFor(const For& loop);
   void EmitIf(const If& branch);

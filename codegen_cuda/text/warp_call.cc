@@ -190,14 +190,6 @@ StatusOr<LoadMatricesCall> ReadLoadMatrices(const IntrinsicCall& call, const Var
                     kRowBytes);
 }
 
-std::optional<int64_t> OwnRegister(const Expr& index, const Bounds& bounds,
-                                   const std::function<bool(const Var&)>& is_lane) {
-  Expr lane = Simplify(FloorModulo(index, Expr(Target::kWarp)), bounds);
-  const auto* var = lane.as<VarNode>();
-  if (!var || !is_lane(Var(var))) return std::nullopt;
-  return AsConstant(Simplify(FloorDivide(index, Expr(Target::kWarp)), bounds));
-}
-
 bool HoldsFragments(const Stmt& body, const Var& buffer) {
   return Contains(
       body, [&](const Stmt& stmt) { return stmt.as<IntrinsicCall>() && UsesVar(stmt, buffer); });

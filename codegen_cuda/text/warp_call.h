@@ -47,12 +47,6 @@ StatusOr<LoadMatricesCall> ReadLoadMatrices(const IntrinsicCall& call, const Var
 // lane has one cell of it.
 bool HoldsFragments(const Stmt& body, const Var& buffer);
 
-// Returns the register (not word) of a cell of a warp's buffer if the cell is the lane's own, that
-// is, at index register * 32 + lane. `is_lane` says whether a variable is the thread's index along
-// x.
-std::optional<int64_t> OwnRegister(const Expr& index, const Bounds& bounds,
-                                   const std::function<bool(const Var&)>& is_lane);
-
 // Returns the most rows of one matrix that lie in the same bank of shared memory, with all
 // variables but the lane at 0; 1 means no conflicts.
 int64_t RowsPerBank(const LoadMatricesCall& call, const Var& lane);

@@ -15,6 +15,7 @@
 #include "runtime/executor/aligned_memory.h"
 #include "runtime/executor/binding.h"
 #include "runtime/executor/executor.h"
+#include "schedule/sketches/flash_attention.h"
 #include "support/random.h"
 #include "support/storage_types.h"
 #include "support/version.h"
@@ -243,6 +244,7 @@ class LayerChecker {
     how.numeric = options_.numeric;
     StatusOr<Target> target = FindTarget(module_.artefact().target);
     how.fusion = FusionFor(target.ok() ? target->kind : TargetKind::kReference);
+    how.rounds_attention = target.ok() && HasMmaForAttention(*target);
     return how;
   }
 

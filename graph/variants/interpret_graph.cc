@@ -110,7 +110,9 @@ class GraphInterpreter {
       case SubgraphKind::kPart:  // FuseGraph makes none
         break;
     }
-    TCC_ASSIGN_OR_RETURN(Task task, BuildTask(graph_, subgraph, {}, options_.numeric));
+    TCC_ASSIGN_OR_RETURN(Task task, BuildTask(graph_, subgraph, {},
+                                              {.mode = options_.numeric,
+                                               .rounds_attention = options_.rounds_attention}));
     return RunTask(task);
   }
 

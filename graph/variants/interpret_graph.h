@@ -19,6 +19,7 @@ struct InterpretGraphOptions {
   Fusion fusion = Fusion::kFused;              // kNodeByNode rounds every value to its type
   std::optional<uint64_t> rounding_seed = {};  // see InterpretOptions
   NumericMode numeric = NumericMode::kStrict;
+  bool rounds_attention = false;  // by that mode (NumericOptions)
   // Called after each task.
   std::function<void(int64_t done, int64_t total)> progress = {};
   // Called with each value of the graph or of a body, inputs included and constants not, once it is

@@ -93,7 +93,7 @@ class StorageClasses {
   std::vector<bool> stays_wide_, is_rounded_;  // by root
 };
 
-void AddKernel(const Graph& graph, const Subgraph& subgraph, NumericMode numeric,
+void AddKernel(const Graph& graph, const Subgraph& subgraph, const NumericOptions& numeric,
                StorageClasses& classes) {
   StatusOr<LoweredNode> lowered = ToTensorExprs(graph, subgraph);
   if (!lowered.ok()) {  // BuildTask reports it
@@ -150,8 +150,8 @@ void RoundStores(const Var& wide, const Buffer& output, TensorProgram& program) 
 }  // namespace
 
 StoredTypes NarrowValues(const Graph& graph, std::span<const Subgraph> subgraphs,
-                         NumericMode numeric) {
-  const std::optional<DType> type = RowOf(numeric).type;
+                         const NumericOptions& numeric) {
+  const std::optional<DType> type = RowOf(numeric.mode).type;
   if (!type) return {};
   StorageClasses classes(graph.values.size());
   classes.KeepWide(graph.inputs);

@@ -16,7 +16,7 @@ namespace tcc {
 // values of bodies or that a Loop or If reads or computes. Expects subgraphs as FuseGraph makes
 // them. Returns nothing for modes without a type.
 StoredTypes NarrowValues(const Graph& graph, std::span<const Subgraph> subgraphs,
-                         NumericMode numeric);
+                         const NumericOptions& numeric);
 
 // Makes the program load and store values in these types: loads are widened, stored values are
 // rounded.

@@ -84,6 +84,29 @@ bool IsMovement(const Expr& value) {
   return value.as<Load>() || value.as<FloatImm>();
 }
 
+// Returns the buffer to which a map moves elements of `from`, zeros beside them, or nullptr.
+const Buffer* MovedTo(const TensorExpr& expr, const Var& from) {
+  const auto* map = std::get_if<ComputeExpr>(&expr);
+  if (!map || map->combiner || map->outputs.size() != 1) return nullptr;
+  const auto* choice = map->values[0].as<Select>();
+  const auto* load = (choice ? choice->then_value : map->values[0]).as<Load>();
+  const auto* fill = choice ? choice->else_value.as<FloatImm>() : nullptr;
+  bool moves = load && load->buffer == from && (!choice || (fill && fill->value == 0));
+  return moves ? &map->outputs[0] : nullptr;
+}
+
+// Returns whether all the program's loads of the buffer are whole factors of contractions, perhaps
+// of a copy of it.
+bool IsReadAsFactor(const TensorProgram& program, const Var& buffer) {
+  return std::ranges::all_of(program.stages, [&](const TensorExpr& stage) {
+    if (ReadsAsFactor(stage, buffer)) return true;
+    const Buffer* copy = MovedTo(stage, buffer);
+    return copy && std::ranges::all_of(program.stages, [&](const TensorExpr& reader) {
+             return ReadsAsFactor(reader, copy->var);
+           });
+  });
+}
+
 constexpr DType kTf32(DTypeCode::kTFloat32);
 constexpr double kMaxTf32 = 0x1.ffcp127;
 
@@ -295,9 +318,7 @@ bool HasF32Contraction(const TensorProgram& program) {
 }
 
 bool RoundsAllOf(const TensorProgram& program, const Var& input, NumericMode mode) {
-  return RowOf(mode).type && std::ranges::all_of(program.stages, [&](const TensorExpr& stage) {
-           return ReadsAsFactor(stage, input);
-         });
+  return RowOf(mode).type && IsReadAsFactor(program, input);
 }
 
 std::optional<TensorProgram> RoundOperands(const TensorProgram& program, NumericMode mode) {

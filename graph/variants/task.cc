@@ -210,10 +210,35 @@ bool HasNode(const Graph& graph, const Subgraph& subgraph, OpKind op) {
   return std::ranges::any_of(subgraph.nodes, [&](int n) { return graph.nodes[n].op == op; });
 }
 
-// Returns whether the subgraph's products are of f32 in every numeric mode.
-bool StaysStrict(const Graph& graph, const Subgraph& subgraph) {
-  return HasNode(graph, subgraph, OpKind::kAttention) ||
-         HasNode(graph, subgraph, OpKind::kMatMulWords);
+// Returns whether the operands of an attention may be cut into whole tiles: their sizes are known
+// and fit (FitsTiles).
+bool FillsTiles(const Graph& graph, const Node& node) {
+  if (node.inputs.size() < 3) return false;
+  for (size_t i = 0; i < 3; ++i) {
+    for (const Expr& extent : graph.value(node.inputs[i]).shape) {
+      if (!AsConstant(extent)) return false;
+    }
+  }
+  // Heads are a dimension of their own, or share the last one.
+  auto columns = [&](size_t input, const char* heads) {
+    const std::vector<Expr>& shape = graph.value(node.inputs[input]).shape;
+    const int64_t shared = shape.size() == 3 ? std::max<int64_t>(node.Int(heads, 1), 1) : 1;
+    return *AsConstant(shape.back()) / shared;
+  };
+  const std::vector<Expr>& queries = graph.value(node.inputs[0]).shape;
+  return queries.size() >= 3 &&
+         FitsTiles(*AsConstant(queries[queries.size() - 2]), columns(0, "q_num_heads"),
+                   columns(2, "kv_num_heads"), kFloat32.bytes());
+}
+
+// Returns whether the subgraph's products are of f32 under the requested mode.
+bool StaysStrict(const Graph& graph, const Subgraph& subgraph, const NumericOptions& requested) {
+  const bool rounds_attention = requested.rounds_attention && TypeOfTiles(requested.mode);
+  return std::ranges::any_of(subgraph.nodes, [&](int n) {
+    const Node& node = graph.nodes[n];
+    return node.op == OpKind::kMatMulWords ||
+           (node.op == OpKind::kAttention && !(rounds_attention && FillsTiles(graph, node)));
+  });
 }
 
 // The inputs in the order of `ids`; false where they are not the same.
@@ -346,26 +371,28 @@ DType StorageType(const Graph& graph, const StoredTypes& types, ValueId id) {
   return stored == types.end() ? graph.value(id).dtype : stored->second;
 }
 
-NumericMode ModeFor(const Graph& graph, const Subgraph& subgraph, NumericMode requested) {
-  const bool rounds = HasRealContraction(graph, subgraph) && !StaysStrict(graph, subgraph);
-  return rounds ? requested : NumericMode::kStrict;
+NumericMode ModeFor(const Graph& graph, const Subgraph& subgraph, const NumericOptions& requested) {
+  const bool rounds =
+      HasRealContraction(graph, subgraph) && !StaysStrict(graph, subgraph, requested);
+  return rounds ? requested.mode : NumericMode::kStrict;
 }
 
 StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph, const ValueStorage& storage,
-                         NumericMode requested, bool winograd) {
+                         const NumericOptions& requested) {
   TCC_ASSIGN_OR_RETURN(LoweredNode lowered, LowerSubgraph(graph, subgraph, storage));
   Task task;
   task.name = subgraph.name;
   task.inputs = lowered.inputs;
   task.outputs = lowered.outputs;
   const NumericMode numeric = ModeFor(graph, subgraph, requested);
-  task.stays_strict = numeric != requested && HasRealContraction(graph, subgraph) &&
+  task.stays_strict = numeric != requested.mode && HasRealContraction(graph, subgraph) &&
                       HasF32Contraction(lowered.program);
   VariantSource source{.program = lowered.program,
                        .rounded = {},
                        .one_pass_attention = OnePassAttention(graph, subgraph, storage, task),
                        .numeric = numeric,
-                       .winograd = winograd && numeric == NumericMode::kStrict};
+                       .winograd = requested.winograd && numeric == NumericMode::kStrict,
+                       .tiles_attention = requested.rounds_attention};
   TakeOwnShapes(source, task);
   source.rounded = RoundOperands(source.program, numeric);
   const bool reads_rounded =

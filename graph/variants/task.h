@@ -93,16 +93,23 @@ struct ValueStorage {
 // Returns the type that the value is stored in.
 DType StorageType(const Graph& graph, const StoredTypes& types, ValueId id);
 
+// The liberties that kernels may take with numbers.
+struct NumericOptions {
+  NumericMode mode = NumericMode::kStrict;
+  // The modes of 16 bits hold for the products of an attention's core, too.
+  bool rounds_attention = false;
+  bool winograd = true;  // Winograd's transforms are allowed
+};
+
 // Returns the mode by which operands of the subgraph are rounded: kStrict if it has none to round,
-// or if its kernel ignores `requested`.
-NumericMode ModeFor(const Graph& graph, const Subgraph& subgraph, NumericMode requested);
+// or if its kernel ignores the requested one.
+NumericMode ModeFor(const Graph& graph, const Subgraph& subgraph, const NumericOptions& requested);
 
 // Builds the task of a subgraph of kind kKernel. Parameters have the strides and types that
-// `storage` states. Operands of contractions are rounded as `numeric` says (variants.h), in every
+// `storage` states. Operands of contractions are rounded as the mode says (variants.h), in every
 // variant. Winograd's variants exist under strict alone, since their transforms would amplify
-// rounding errors, and where `winograd` allows it.
+// rounding errors.
 StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph,
-                         const ValueStorage& storage = {},
-                         NumericMode numeric = NumericMode::kStrict, bool winograd = true);
+                         const ValueStorage& storage = {}, const NumericOptions& requested = {});
 
 }  // namespace tcc

@@ -45,6 +45,12 @@ Made ByWideOperands(const Source& source) {
   return Inlined(WidenedOperandsVariant(*source.rounded), source.rounded->kept);
 }
 
+Made InTiles(const Source& source) {
+  std::optional<DType> type = TypeOfTiles(source.numeric);
+  if (!type || !source.tiles_attention || !source.one_pass_attention) return std::nullopt;
+  return AttentionInTilesVariant(*source.one_pass_attention, *type);
+}
+
 Made BFloatWords(const Source& source) {
   bool rounds = source.numeric == NumericMode::kBf16;
   return Inlined(BFloatPairsVariant(source.program, rounds));
@@ -113,6 +119,8 @@ constexpr VariantRow kVariants[] = {
      "more threads share a long reduction to few results"},
     {"one_pass_attention", 1, [](const Source& s) { return s.one_pass_attention; }, kAlways,
      kAnywhere, kNowhere, "a schedule may store no logits"},
+    {"attention_in_tiles", 16, InTiles, kAlways, kOnGpu, kNowhere,
+     "tensor cores multiply whole tiles of 16 bits"},
 };
 
 }  // namespace

@@ -20,6 +20,8 @@ struct VariantSource {
   std::optional<TensorProgram> one_pass_attention;  // its attentions are one reduction each
   NumericMode numeric = NumericMode::kStrict;
   bool winograd = true;  // Winograd's transforms are allowed
+  // A mode of 16 bits holds for attentions, too.
+  bool tiles_attention = false;
 };
 
 // Returns the program with its convolution computed by Winograd's F(2x2, 3x3): a tile of 2x2
@@ -190,6 +192,30 @@ std::optional<TensorProgram> SeparableWindowVariant(const TensorProgram& program
 //
 // A non-finite weight spoils results whose window reaches outside the input.
 std::optional<TensorProgram> ImplicitGemmVariant(const TensorProgram& program);
+
+// The rows, columns and terms of a tile of attention.
+inline constexpr int64_t kAttentionTile = 16;
+
+// The type that a mode's attention may have its operands in: one of 16 bits.
+std::optional<DType> TypeOfTiles(NumericMode mode);
+
+// Returns whether attention is worth tiles, and its operands can be staged in vectors: at least
+// half of a tile of queries, columns in whole tiles, and terms in whole vectors of 16 bytes, where
+// an element of the operands takes `bytes`.
+bool FitsTiles(int64_t queries, int64_t depth, int64_t width, int64_t bytes);
+
+// Returns a program whose attention is one reduction with both of its products on whole tiles of 16
+// rows, columns and terms, and operands of 16 bits:
+//
+//   queries[.., i, e], keys[.., t, e], values[.., t, d] = the operands in that type, zero at the
+//                                                         ends of i, t and e
+//   score = sum over e of queries[.., i, e] keys[.., t, e]
+//   logit = as it was; -inf behind the last key
+//   context by attention_by_<type>: powers, too, have that type where they multiply values
+//
+// The type is that of the operands where they have one of 16 bits, else `type`. Returns nullopt
+// if an extent is not known, or if the sizes do not fit (FitsTiles).
+std::optional<TensorProgram> AttentionInTilesVariant(const TensorProgram& program, DType type);
 
 // Returns the program with a long reduction to few results split into two stages, both of which
 // have enough parallelism for many threads:

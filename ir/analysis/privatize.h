@@ -15,6 +15,14 @@ namespace tcc {
 //   for y threadIdx.y { block m: m[i0*4 + y] = .. }  -->  for y threadIdx.y { block m: m[0] = .. }
 //   for y threadIdx.y { .. m[i0*4 + y] .. }               for y threadIdx.y { .. m[0] .. }
 //
+// A dimension of which each thread has a part, as of a tile that is spread over the lanes of a
+// warp, shrinks to that part: every access is at r * (step * count) + y * step + rest, y being the
+// thread's number of `count`, and rest less than step. Cell r * step + rest remains.
+//
+//   alloc m: [N] local window [i0*16] size [16]              alloc m: [2] local
+//   for r { for y in 0..8 threadIdx.y {                 -->   for r { for y threadIdx.y {
+//     block m: m[i0*16 + r*8 + y] = .. } }                      block m: m[r] = .. } }
+//
 // Each loop has its own variable even if loops share an axis, so this pass is what identifies the
 // same thread in several nests. `stmt` is kScheduled; sizes may be free.
 Stmt PrivatizeBuffers(const Stmt& stmt);

@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <mutex>
+#include <optional>
 
 #include "ir/expr/operators.h"
 #include "ir/expr/substitute.h"
@@ -153,8 +154,9 @@ Combiner ArgMinCombiner(DType dtype, TieBreak tie) {
 namespace {
 
 // Makes the combiner of (maximum, sums...), whose terms are scaled by e^(their score - the
-// maximum).
-Combiner ScaledSums(const std::string& name, DType dtype, size_t sums) {
+// maximum). The direct form of the last sum rounds that factor to `factors`.
+Combiner ScaledSums(const std::string& name, DType dtype, size_t sums,
+                    std::optional<DType> factors = {}) {
   Combiner max = MaxCombiner(dtype);
   Combiner sum = SumCombiner(dtype);
   return Interned(name + "_" + ToString(dtype), [&] {
@@ -170,7 +172,9 @@ Combiner ScaledSums(const std::string& name, DType dtype, size_t sums) {
     for (size_t e = 1; e <= sums; ++e) {
       parts.results.push_back(a[e] * CallOf(ScalarOp::kExpDiff, {a[0], maximum}) +
                               b[e] * CallOf(ScalarOp::kExpDiff, {b[0], maximum}));
-      parts.direct.push_back(b[e] * CallOf(ScalarOp::kExpDiff, {b[0], a[0]}));
+      Expr factor = CallOf(ScalarOp::kExpDiff, {b[0], a[0]});
+      if (factors && e == sums) factor = CastTo(dtype, CastTo(*factors, factor));
+      parts.direct.push_back(b[e] * factor);
       parts.direct_ops.push_back(sum);
     }
     return parts;
@@ -187,6 +191,13 @@ Combiner AttentionCombiner(DType dtype) {
 }
 
 namespace {
+
+// Returns AttentionCombiner whose direct form rounds the exponentials that values are multiplied
+// with to `factors`, a type of floats.
+template <DTypeCode factors>
+Combiner AttentionBy(DType dtype) {
+  return ScaledSums("attention_by_" + ToString(DType(factors)), dtype, 2, DType(factors));
+}
 
 // A family of combiners, one for each type of element.
 struct Row {
@@ -213,6 +224,8 @@ constexpr Row kRows[] = {
      [](DType t) { return ArgMinCombiner(t, TieBreak::kLast); }},
     {"softmax_", OperandRule::kFloat, SoftmaxCombiner},
     {"attention_", OperandRule::kFloat, AttentionCombiner},
+    {"attention_by_f16_", OperandRule::kFloat, AttentionBy<DTypeCode::kFloat16>},
+    {"attention_by_bf16_", OperandRule::kFloat, AttentionBy<DTypeCode::kBFloat16>},
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "ir/expr/visitor.h"
 #include "lower/passes/passes.h"
+#include "support/target.h"
 
 namespace tcc {
 namespace {
@@ -19,6 +20,18 @@ std::set<ForKind> AxesIn(const Stmt& stmt) {
     if (loop && IsThreadIdx(loop->for_kind)) axes.insert(loop->for_kind);
   });
   return axes;
+}
+
+// The axes that number the lanes of a warp in a launch: x alone if it has as many threads.
+std::set<ForKind> LaneAxesIn(const Stmt& launch) {
+  bool whole = false;
+  PreOrder(launch, [&](const Stmt& stmt) {
+    const auto* loop = stmt.as<For>();
+    whole = whole || (loop && loop->for_kind == ForKind::kThreadIdxX &&
+                      AsConstant(loop->extent).value_or(0) >= Target::kWarp);
+  });
+  if (whole) return {ForKind::kThreadIdxX};
+  return {ForKind::kThreadIdxX, ForKind::kThreadIdxY};
 }
 
 class IdleThreadGuard final : public Mutator {
@@ -48,6 +61,7 @@ class IdleThreadGuard final : public Mutator {
   Stmt InLaunch(const Stmt& stmt, const std::function<Stmt()>& rewrite) {
     if (!axes_.empty()) return rewrite();
     axes_ = AxesIn(stmt);
+    lane_axes_ = LaneAxesIn(stmt);
     Stmt result = rewrite();
     axes_.clear();
     return result;
@@ -74,13 +88,13 @@ class IdleThreadGuard final : public Mutator {
       return true;
     };
     std::vector<LoopGuard> guards = block.guards;
-    // Each warp has its own memory, which the threads along x share.
+    // Each warp has its own memory, which its lanes share.
     std::set<ForKind> missing = axes_;
-    if (!outside) std::erase_if(missing, [](ForKind kind) { return kind != ForKind::kThreadIdxX; });
+    if (!outside) std::erase_if(missing, [&](ForKind kind) { return !lane_axes_.contains(kind); });
     for (size_t i = loops_.size(); i-- > 0;) {
       const For* loop = loops_[i];
       if (!IsThreadLoop(*loop)) continue;
-      if (!outside && loop->for_kind != ForKind::kThreadIdxX) continue;
+      if (!outside && !lane_axes_.contains(loop->for_kind)) continue;
       bool innermost = loop->for_kind == ForKind::kVthread || missing.erase(loop->for_kind) > 0;
       if (innermost && ignores(loop)) guards.push_back({loop->var, Expr(1)});
     }
@@ -116,7 +130,7 @@ class IdleThreadGuard final : public Mutator {
   }
 
   std::set<const ExprNode*> local_, warp_;
-  std::set<ForKind> axes_;  // of the launch
+  std::set<ForKind> axes_, lane_axes_;  // of the launch
   std::vector<const For*> loops_;
   bool in_call_ = false;
 };

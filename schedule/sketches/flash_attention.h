@@ -10,4 +10,11 @@ namespace tcc {
 // within its limits.
 bool HasFlashAttention(const Function& fn, const Target& target);
 
+// Returns whether tensor cores compute such a core (ScheduleMmaAttention).
+bool HasMmaAttention(const Function& fn, const Target& target);
+
+// Returns whether the target's tensor cores multiply an attention's tiles in fragments of 16 bits
+// (ScheduleMmaAttention).
+bool HasMmaForAttention(const Target& target);
+
 }  // namespace tcc

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 
 #include "ir/analysis/accesses.h"
 #include "ir/analysis/cross_thread.h"
 #include "ir/analysis/privatize.h"
 #include "ir/expr/behind_blocks.h"
 #include "ir/expr/visitor.h"
+#include "ir/expr/warp_instruction.h"
 #include "ir/simplify/simplify.h"
 #include "support/target.h"
 
@@ -43,12 +45,34 @@ bool WritesApart(const For& loop, const Var& buffer) {
   return false;
 }
 
+// Returns the largest extent of the axis; nullopt if one is not known.
+std::optional<int64_t> ThreadsAlong(const Stmt& nest, ForKind axis) {
+  std::optional<int64_t> threads = 1;
+  PreOrder(nest, [&](const Stmt& stmt) {
+    const auto* loop = stmt.as<For>();
+    if (!loop || loop->for_kind != axis) return;
+    std::optional<int64_t> extent = AsConstant(Simplify(loop->extent));
+    threads = threads && extent ? std::optional(std::max(*threads, *extent)) : std::nullopt;
+  });
+  return threads;
+}
+
+// Returns the axes that number the lanes of a warp: x if it has 32 threads, or else x and y if they
+// have 32 together; nullopt if neither does.
+std::optional<std::vector<ForKind>> LaneAxes(const Stmt& nest) {
+  std::optional<int64_t> x = ThreadsAlong(nest, ForKind::kThreadIdxX);
+  if (x == Target::kWarp) return std::vector{ForKind::kThreadIdxX};
+  std::optional<int64_t> y = ThreadsAlong(nest, ForKind::kThreadIdxY);
+  if (!x || !y || *x * *y != Target::kWarp) return std::nullopt;
+  return std::vector{ForKind::kThreadIdxX, ForKind::kThreadIdxY};
+}
+
 bool IsHardware(const For& loop) {
   return IsBlockIdx(loop.for_kind) || IsThreadIdx(loop.for_kind) ||
          loop.for_kind == ForKind::kVthread;
 }
 
-Status ExpectInsideLaunch(const Allocate& allocate) {
+Status ExpectInsideLaunch(const Allocate& allocate, const std::vector<ForKind>& lane_axes) {
   const Buffer& buffer = allocate.buffer;
   if (buffer.scope == Scope::kShared) {
     const For* block =
@@ -61,7 +85,7 @@ Status ExpectInsideLaunch(const Allocate& allocate) {
   if (!warp && buffer.scope != Scope::kLocal) return OkStatus();
   std::vector<ForKind> privatized = PrivatizedAxes(allocate);
   const For* thread = FindInside(allocate.body, [&](const For& loop) {
-    bool lanes = warp && loop.for_kind == ForKind::kThreadIdxX;
+    bool lanes = warp && std::ranges::find(lane_axes, loop.for_kind) != lane_axes.end();
     return IsThreadIdx(loop.for_kind) && !lanes && WritesApart(loop, buffer.var) &&
            std::ranges::find(privatized, loop.for_kind) == privatized.end();
   });
@@ -70,38 +94,57 @@ Status ExpectInsideLaunch(const Allocate& allocate) {
                       ToString(buffer.scope), buffer.var->name, thread->key);
 }
 
+// Returns the buffer if the statement allocates one of a warp, or nullptr.
+const Buffer* WarpBufferOf(const Stmt& stmt) {
+  const auto* allocate = stmt.as<Allocate>();
+  return allocate && allocate->buffer.scope == Scope::kWarp ? &allocate->buffer : nullptr;
+}
+
 const Buffer* FindWarpBuffer(const Stmt& stmt) {
   const Buffer* found = nullptr;
   PreOrder(stmt, [&](const Stmt& s) {
-    const auto* allocate = s.as<Allocate>();
-    if (allocate && allocate->buffer.scope == Scope::kWarp) found = &allocate->buffer;
+    if (const Buffer* buffer = WarpBufferOf(s)) found = buffer;
   });
   return found;
 }
 
-// Checks that the threads along x are exactly the lanes of a warp. With fewer or more, the threads
-// of one warp would differ in their index along y or z.
-Status ExpectWholeWarps(const Stmt& nest) {
+// Returns the loop over lanes, one of `lane_axes`, that holds what `wanted` accepts, or nullptr.
+const For* LanesAround(const Stmt& nest, const std::vector<ForKind>& lane_axes,
+                       const std::function<bool(const Stmt&)>& wanted) {
+  return FindInside(nest, [&](const For& loop) {
+    bool lanes = std::ranges::find(lane_axes, loop.for_kind) != lane_axes.end();
+    return lanes && Contains(loop.body, wanted);
+  });
+}
+
+bool IsWarpInstruction(const Stmt& stmt) {
+  const auto* call = stmt.as<IntrinsicCall>();
+  return call && FindWarpInstruction(call->intrinsic);
+}
+
+// Checks that the threads of a warp are numbered along x, or x and y, and that they share its
+// buffers and instructions. Otherwise they would differ in their indices along other axes.
+Status ExpectWholeWarps(const Stmt& nest, const std::optional<std::vector<ForKind>>& lane_axes) {
   const Buffer* buffer = FindWarpBuffer(nest);
   if (!buffer) return OkStatus();
-  std::optional<int64_t> lanes = 1;
-  const For* round = nullptr;
-  PreOrder(nest, [&](const Stmt& stmt) {
-    const auto* loop = stmt.as<For>();
-    if (!loop || loop->for_kind != ForKind::kThreadIdxX) return;
-    if (FindWarpBuffer(loop->body)) round = loop;
-    std::optional<int64_t> extent = AsConstant(Simplify(loop->extent));
-    lanes = lanes && extent ? std::optional(std::max(*lanes, *extent)) : std::nullopt;
-  });
+  const std::vector<ForKind> axes = lane_axes.value_or(std::vector{ForKind::kThreadIdxX});
+  const For* round =
+      LanesAround(nest, axes, [](const Stmt& stmt) { return WarpBufferOf(stmt) != nullptr; });
   if (round) {
     return InvalidInput("warp buffer '{}' lives inside loop '{}', which is bound to {}",
                         FindWarpBuffer(round->body)->var->name, round->key,
                         ToString(round->for_kind));
   }
-  if (lanes == Target::kWarp) return OkStatus();
-  return InvalidInput("warp buffer '{}' is in a launch with {} threads along x; expected {}",
-                      buffer->var->name, lanes ? std::to_string(*lanes) : "a free number of",
-                      Target::kWarp);
+  if (!lane_axes) {
+    std::optional<int64_t> lanes = ThreadsAlong(nest, ForKind::kThreadIdxX);
+    return InvalidInput("warp buffer '{}' is in a launch with {} threads along x; expected {}",
+                        buffer->var->name, lanes ? std::to_string(*lanes) : "a free number of",
+                        Target::kWarp);
+  }
+  const For* apart = LanesAround(nest, axes, IsWarpInstruction);
+  if (!apart) return OkStatus();
+  return InvalidInput("loop '{}', which is bound to {}, holds an instruction of whole warps",
+                      apart->key, ToString(apart->for_kind));
 }
 
 bool UsesSharedMemory(const Stmt& stmt) {
@@ -126,13 +169,14 @@ Status ExpectSharedInOrder(const Stmt& nest) {
 
 // Expects a nest with hardware indices. Its workspaces alone may be global.
 Status ExpectPrivateMemory(const Stmt& nest, const std::vector<Var>& workspaces) {
-  TCC_RETURN_IF_ERROR(ExpectWholeWarps(nest));
+  const std::optional<std::vector<ForKind>> lane_axes = LaneAxes(nest);
+  TCC_RETURN_IF_ERROR(ExpectWholeWarps(nest, lane_axes));
   TCC_RETURN_IF_ERROR(ExpectSharedInOrder(nest));
   Status status;
   PreOrder(nest, [&](const Stmt& stmt) {
     const auto* allocate = stmt.as<Allocate>();
     if (!status.ok() || !allocate || Holds(workspaces, allocate->buffer.var)) return;
-    status = ExpectInsideLaunch(*allocate);
+    status = ExpectInsideLaunch(*allocate, lane_axes.value_or(std::vector<ForKind>()));
     if (!IsSeenByAll(allocate->buffer)) return;
     status =
         InvalidInput("global buffer '{}' lives inside a launch; expected a shared or local one",

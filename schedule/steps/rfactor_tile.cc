@@ -102,15 +102,26 @@ Status ExpectForm(const RFactorTile& step, const Plan& plan) {
   return ExpectOutsidePipelines(kStep, PathAbove(plan.found));
 }
 
-// Collects the outermost calls of `expr` that use none of the variables.
-void CollectCalls(const Expr& expr, const std::vector<Var>& unshared, std::vector<Expr>& calls) {
+bool IsCall(const Expr& expr) {
+  return expr.as<Call>() != nullptr;
+}
+
+// Returns whether the expression is a load in a narrower type.
+bool NarrowsLoad(const Expr& expr) {
+  const auto* cast = expr.as<Cast>();
+  return cast && cast->value.as<Load>() && cast->dtype.bits() < cast->value.dtype().bits();
+}
+
+// Collects the outermost expressions in `expr` that are wanted and use none of the variables.
+void CollectShared(const Expr& expr, const std::vector<Var>& unshared, bool (*wanted)(const Expr&),
+                   std::vector<Expr>& values) {
   auto uses = [&](const Var& var) { return UsesVar(expr, var); };
-  if (expr.as<Call>() && std::ranges::none_of(unshared, uses)) {
-    auto same = [&](const Expr& call) { return Equal(call, expr); };
-    if (std::ranges::none_of(calls, same)) calls.push_back(expr);
+  if (wanted(expr) && std::ranges::none_of(unshared, uses)) {
+    auto same = [&](const Expr& value) { return Equal(value, expr); };
+    if (std::ranges::none_of(values, same)) values.push_back(expr);
     return;
   }
-  ForEachChild(expr, [&](const Expr& child) { CollectCalls(child, unshared, calls); });
+  ForEachChild(expr, [&](const Expr& child) { CollectShared(child, unshared, wanted, values); });
 }
 
 // Returns a shared map; its indices are the block's variables that the first group has.
@@ -123,6 +134,17 @@ SharedMap MapOf(const RFactorTile& step, const Plan& plan, const Expr& value, si
     map.indices.push_back(iter.var);
   }
   return map;
+}
+
+// Makes a map of the value, which the inputs load from then on.
+void ShareValue(const RFactorTile& step, const Expr& value, Plan& plan) {
+  plan.maps.push_back(MapOf(step, plan, value, plan.maps.size()));
+  const SharedMap& map = plan.maps.back();
+  for (Expr& input : plan.inputs) {
+    input = RewriteBottomUp(input, [&](const Expr& expr) -> Expr {
+      return Equal(expr, value) ? MakeLoad(map.buffer.var, map.indices) : expr;
+    });
+  }
 }
 
 // Sets the input of each element's partial reduction.
@@ -138,18 +160,12 @@ void MakeDirectInputs(const RFactorTile& step, Plan& plan) {
     plan.inputs.push_back(Substitute(direct, values));
   }
   if (plan.groups.size() == 1) return;
-  std::vector<Expr> calls;
-  for (size_t e = 0; e < plan.inputs.size(); ++e) {
-    CollectCalls(plan.inputs[e], plan.groups[0].lacking, calls);
-  }
-  for (const Expr& call : calls) plan.maps.push_back(MapOf(step, plan, call, plan.maps.size()));
-  for (Expr& input : plan.inputs) {
-    input = RewriteBottomUp(input, [&](const Expr& expr) -> Expr {
-      for (const SharedMap& map : plan.maps) {
-        if (Equal(expr, map.value)) return MakeLoad(map.buffer.var, map.indices);
-      }
-      return expr;
-    });
+  for (bool (*wanted)(const Expr&) : {IsCall, NarrowsLoad}) {
+    std::vector<Expr> values;
+    for (const Expr& input : plan.inputs) {
+      CollectShared(input, plan.groups[0].lacking, wanted, values);
+    }
+    for (const Expr& value : values) ShareValue(step, value, plan);
   }
 }
 

@@ -38,7 +38,7 @@ std::optional<TileForm> ParseTileForm(std::string_view text);
 // of elements with the same axes ("core.0" for m and l, then "core"); groups with fewer axes come
 // first and save the old values that the others read ("core.old0"). Scalar function calls of a
 // direct element (exp_diff) that do not depend on such an axis are computed once, in a block and
-// buffer of their own ("p.map0").
+// buffer of their own ("p.map0"), and so is what a narrower type makes of them.
 //
 // `combined` makes one partial block `name`, for a combiner that has no direct form.
 //

@@ -208,7 +208,7 @@ Task TaskOf(Graph graph, NumericMode numeric) {
   REQUIRE(InferShapes(graph).ok());
   std::vector<Subgraph> subgraphs = FuseGraph(graph);
   REQUIRE(subgraphs.size() == 1);
-  return BuildTask(graph, subgraphs[0], {}, numeric).value();
+  return BuildTask(graph, subgraphs[0], {}, {.mode = numeric}).value();
 }
 
 // The graph with numbers for its dimensions.

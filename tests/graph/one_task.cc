@@ -11,7 +11,7 @@ Task OneTask(const TestGraph& test, NumericMode numeric) {
   REQUIRE(InferShapes(graph).ok());
   std::vector<Subgraph> subgraphs = FuseGraph(graph);
   REQUIRE(subgraphs.size() == 1);
-  return BuildTask(graph, subgraphs[0], {}, numeric).value();
+  return BuildTask(graph, subgraphs[0], {}, {.mode = numeric}).value();
 }
 
 std::vector<int64_t> ShapeOf(const Buffer& buffer) {

@@ -11,7 +11,7 @@
 #include "ir/interpret/interpreter.h"
 #include "ir/text/printer.h"
 #include "models/zoo/graph_builder.h"
-#include "tests/graph/one_node.h"
+#include "tests/graph/one_task.h"
 
 namespace tcc {
 namespace {
@@ -61,7 +61,7 @@ Product ProductAt(const Tensor& a, const Tensor& b, int64_t i, int64_t j, Numeri
 Task TaskOf(const Graph& graph, NumericMode mode) {
   Graph inferred = graph;
   REQUIRE(InferShapes(inferred).ok());
-  return BuildTask(inferred, FuseGraph(inferred)[0], {}, mode).value();
+  return BuildTask(inferred, FuseGraph(inferred)[0], {}, {.mode = mode}).value();
 }
 
 Graph MatMulGraph(const Tensor& a, const Tensor& b) {
@@ -234,4 +234,101 @@ TEST_CASE("the core of attention says that it stays strict", "[graph]") {
 }
 
 }  // namespace
+namespace {
+
+struct AttentionCase {
+  const char* name;
+  std::vector<int64_t> q, k, v;
+  Attributes attributes = {};
+  DType type = kFloat32;
+};
+
+Task TaskOf(const AttentionCase& c, const NumericOptions& numeric) {
+  TestGraph test;
+  ValueId q = test.Input("q", c.type, c.q), k = test.Input("k", c.type, c.k);
+  ValueId y = test.Add("y", OpKind::kAttention, {q, k, test.Input("v", c.type, c.v)}, c.attributes);
+  test.Output(y);
+  Graph graph = test.Build();
+  REQUIRE(InferShapes(graph).ok());
+  return BuildTask(graph, FuseGraph(graph)[0], {}, numeric).value();
+}
+
+std::vector<double> ResultOf(const Function& fn) {
+  std::vector<Tensor> arguments;
+  for (size_t i = 0; i + 1 < fn.params.size(); ++i) {
+    Tensor wide = RandomF32(ShapeOf(fn.params[i]), i + 1);
+    Tensor stored = MakeZeroTensor(fn.params[i].dtype(), ShapeOf(fn.params[i]));
+    for (int64_t e = 0; e < static_cast<int64_t>(ValuesOf(wide).size()); ++e) {
+      SetElement(stored, e, ElementAsDouble(wide, e));
+    }
+    arguments.push_back(stored);
+  }
+  arguments.push_back(MakeZeroTensor(fn.params.back().dtype(), ShapeOf(fn.params.back())));
+  REQUIRE(Interpret(fn, arguments).ok());
+  return ValuesOf(arguments.back());
+}
+
+constexpr NumericOptions kFp16{.mode = NumericMode::kFp16, .rounds_attention = true};
+
+}  // namespace
+
+TEST_CASE("attention in whole tiles of 16 bits is the same attention", "[graph][variants]") {
+  const AttentionCase cases[] = {
+      {"whole", {1, 2, 16, 16}, {1, 2, 32, 16}, {1, 2, 32, 16}},
+      {"tails", {1, 2, 9, 12}, {1, 2, 37, 12}, {1, 2, 37, 32}},
+      {"half a tile", {2, 1, 8, 8}, {2, 1, 9, 8}, {2, 1, 9, 16}},
+      {"grouped", {1, 4, 11, 8}, {1, 2, 40, 8}, {1, 2, 40, 16}},
+      {"causal", {1, 1, 20, 16}, {1, 1, 20, 16}, {1, 1, 20, 16}, {{"is_causal", int64_t{1}}}},
+      {"packed",
+       {1, 9, 24},
+       {1, 17, 24},
+       {1, 17, 32},
+       {{"q_num_heads", int64_t{2}}, {"kv_num_heads", int64_t{2}}}},
+  };
+  for (const AttentionCase& c : cases) {
+    INFO(c.name);
+    Task task = TaskOf(c, kFp16);
+    CHECK(task.numeric == NumericMode::kFp16);
+    CHECK_FALSE(task.stays_strict);
+    const Variant* tiles = FindVariant(task, "attention_in_tiles");
+    REQUIRE(tiles);
+    INFO(Print(tiles->fn));
+    std::vector<double> got = ResultOf(tiles->fn);
+    std::vector<double> wanted = ResultOf(TaskOf(c, {}).variants[0].fn);
+    REQUIRE(got.size() == wanted.size());
+    for (size_t i = 0; i < got.size(); ++i) CHECK(got[i] == Approx(wanted[i]).margin(0.004));
+  }
+}
+
+TEST_CASE("attention of 16 bits has tiles of its own type", "[graph][variants]") {
+  AttentionCase c{"", {1, 1, 9, 16}, {1, 1, 9, 16}, {1, 1, 9, 16}};
+  for (DType type : {kFloat16, DType(DTypeCode::kBFloat16)}) {
+    c.type = type;
+    const Task task = TaskOf(c, kFp16);
+    const Variant* tiles = FindVariant(task, "attention_in_tiles");
+    REQUIRE(tiles);
+    CHECK(Print(tiles->fn).find("attention_by_" + ToString(type)) != std::string::npos);
+  }
+}
+
+TEST_CASE("attention has no tiles where it stays strict", "[graph][variants]") {
+  const AttentionCase c{"", {1, 1, 16, 16}, {1, 1, 16, 16}, {1, 1, 16, 16}};
+  for (NumericOptions numeric :
+       {NumericOptions{}, NumericOptions{.mode = NumericMode::kFp16},
+        NumericOptions{.mode = NumericMode::kTf32, .rounds_attention = true}}) {
+    Task task = TaskOf(c, numeric);
+    CHECK_FALSE(FindVariant(task, "attention_in_tiles"));
+    CHECK(task.stays_strict == (numeric.mode != NumericMode::kStrict));
+  }
+  const AttentionCase unfit[] = {
+      {"values of half a tile", {1, 1, 16, 16}, {1, 1, 16, 16}, {1, 1, 16, 8}},
+      {"few queries", {1, 1, 7, 16}, {1, 1, 16, 16}, {1, 1, 16, 16}},
+      {"terms of part of a vector", {1, 1, 16, 14}, {1, 1, 16, 14}, {1, 1, 16, 16}},
+  };
+  for (const AttentionCase& unfitting : unfit) {
+    INFO(unfitting.name);
+    CHECK_FALSE(FindVariant(TaskOf(unfitting, kFp16), "attention_in_tiles"));
+  }
+}
+
 }  // namespace tcc

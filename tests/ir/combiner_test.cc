@@ -1,10 +1,14 @@
 #include "ir/expr/combiner.h"
+#include "ir/expr/compare.h"
+#include "ir/text/printer.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 
+#include "ir/expr/compare.h"
 #include "ir/interpret/interpreter.h"
+#include "ir/text/printer.h"
 #include "tests/ir/by_hand.h"
 
 using namespace tcc;
@@ -136,6 +140,18 @@ TEST_CASE("attention merges weighted sums of values, masked tiles included", "[i
   Tuple merged = Merged(attention, {1, 1, 10}, {3, 1, 20});
   double share = std::exp(-2.0);
   CheckSame(merged, {3, 1 + share, 20 + 10 * share}, 1e-15);
+}
+
+TEST_CASE("attention's factors are rounded in the direct form alone", "[ir][combiner]") {
+  Combiner exact = AttentionCombiner(kFloat32);
+  for (const char* type : {"f16", "bf16"}) {
+    Combiner rounded = FindStandardCombiner(std::string("attention_by_") + type + "_f32");
+    REQUIRE(rounded);
+    CHECK_FALSE(Equal(rounded, exact));
+    CHECK(Print(rounded->direct[2]).find(std::string(type) + "(exp_diff(") != std::string::npos);
+    CHECK(Print(rounded->direct[1]) == Print(exact->direct[1]));
+    for (size_t e = 0; e < 3; ++e) CHECK(Print(rounded->results[e]) == Print(exact->results[e]));
+  }
 }
 
 namespace {

@@ -54,15 +54,24 @@ int64_t LocalBytes(const Stmt& stmt) {
   return inner + BytesOf(allocate->buffer);
 }
 
-void MeasureShared(const Stmt& nest, NestFacts& facts) {
-  std::unordered_map<Var, int64_t, VarHash> bytes_of;
-  PreOrder(nest, [&](const Stmt& stmt) {
-    const auto* allocate = stmt.as<Allocate>();
-    if (!allocate || allocate->buffer.scope != Scope::kShared) return;
+// Adds the shared buffers of `stmt`. Each of its `copies`, in loops that are still to be unrolled,
+// has buffers of its own.
+void AddShared(const Stmt& stmt, int64_t copies,
+               std::unordered_map<Var, int64_t, VarHash>& bytes_of, NestFacts& facts) {
+  const auto* loop = stmt.as<For>();
+  if (loop && loop->for_kind == ForKind::kUnrolled) copies *= AsConstant(loop->extent).value();
+  const auto* allocate = stmt.as<Allocate>();
+  if (allocate && allocate->buffer.scope == Scope::kShared) {
     int64_t bytes = (BytesOf(allocate->buffer) + 15) / 16 * 16;
     bytes_of[allocate->buffer.var] = bytes;
-    facts.shared_bytes += bytes;
-  });
+    facts.shared_bytes += bytes * copies;
+  }
+  ForEachChild(stmt, [&](const Stmt& child) { AddShared(child, copies, bytes_of, facts); });
+}
+
+void MeasureShared(const Stmt& nest, NestFacts& facts) {
+  std::unordered_map<Var, int64_t, VarHash> bytes_of;
+  AddShared(nest, 1, bytes_of, facts);
   if (bytes_of.empty()) return;
   PreOrder(nest, [&](const Stmt& stmt) {
     const auto* store = stmt.as<Store>();

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "ir/text/printer.h"
 #include "tests/programs/compare_programs.h"
 #include "tests/programs/spike_programs.h"
 #include "tests/schedule/step_check.h"
@@ -99,6 +100,24 @@ TEST_CASE("a tile's direct result is a plain reduction an element", "[schedule][
         block out(i: spatial 3 = i, j: spatial 5 = j) { Y[i, j] = exp_diff(X[i, j], m[i]) / l[i] }
       } }
     })");
+}
+
+TEST_CASE("factors in a narrower type are a map of their own", "[schedule][rfactor]") {
+  std::string text = Print(Core());
+  text.replace(text.find("attention_f32 init"), 13, "attention_by_f16_f32");
+  const std::string steps =
+      "split core/t [2]\nreorder [core/d, core/t.0, core/i, core/t.1]\n"
+      "rfactor_tile core core/t.0 direct local p\n";
+  Function fn = FunctionOf(text.substr(text.find("fn ")));
+  Function tiled = Instantiate(fn, ParseTrace(steps).value()).value().fn;
+  const Block& powers = *FindBlock(tiled, "p.map0").value().back().as<Block>();
+  const Block& factors = *FindBlock(tiled, "p.map1").value().back().as<Block>();
+  CHECK(powers.body.as<Store>()->buffer.dtype() == kFloat32);
+  CHECK(factors.body.as<Store>()->buffer.dtype() == kFloat16);
+  CHECK(Print(factors.body.as<Store>()->value) == "f16(p.map0[i, t])");
+  // The sum of powers has them as they are.
+  CHECK(Print(tiled).find("with (1.0 * p.map0[i, t])") != std::string::npos);
+  CHECK(Print(tiled).find("f32(p.map1[i, t])") != std::string::npos);
 }
 
 TEST_CASE("a tile's combined result gets a nest of its own", "[schedule][rfactor]") {

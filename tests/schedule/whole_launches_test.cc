@@ -65,6 +65,27 @@ TEST_CASE("a warp's memory is placed inside the loop over warps", "[schedule][wh
         "warp buffer 'C_w' lives inside loop 'mm/j.1', which is bound to threadIdx.x");
 }
 
+TEST_CASE("the lanes of a warp may be threads along x and y", "[schedule][whole_launches]") {
+  auto why = [](int y, const std::string& place) {
+    Function wide = ParseFunction(R"(
+      fn f(A: f32[4, 64], C: f32[4, 64]) tensor {
+        for i in 0..4 @mm/i { for j in 0..64 @mm/j {
+          block mm(i: spatial 4 = i, j: spatial 64 = j) { C[i, j] = A[i, j] } } } })")
+                        .value();
+    Trace trace = ParseTrace(fmt::format("bind mm/i blockIdx.x\nsplit mm/j [{}, 4]\n"
+                                         "bind mm/j.0 threadIdx.z\nbind mm/j.1 threadIdx.y\n"
+                                         "bind mm/j.2 threadIdx.x\n"
+                                         "cache_write mm C warp C_w\nreverse_compute_at C_w {}",
+                                         y, place))
+                      .value();
+    return Message(ExpectWholeLaunches(Instantiate(wide, trace).value().fn));
+  };
+  CHECK(why(8, "mm/j.0").empty());
+  CHECK(why(8, "mm/j.1") ==
+        "warp buffer 'C_w' lives inside loop 'mm/j.1', which is bound to threadIdx.y");
+  CHECK(why(4, "mm/j.0") == "warp buffer 'C_w' is in a launch with 4 threads along x; expected 32");
+}
+
 TEST_CASE("shared memory is placed inside the blocks' loops", "[schedule][whole_launches]") {
   const std::string steps = "bind mm/j blockIdx.x\ncache_read A [mm] shared A_s\n";
   CHECK(WhyNotWhole(steps + "compute_at A_s mm/j").empty());

@@ -31,6 +31,28 @@ namespace tcc {
 std::optional<SketchState> ScheduleTiledAttention(const SketchState& state, const Block& block,
                                                   const Target& target);
 
+// The same on tensor cores, for operands of 16 bits in whole tiles (AttentionInTilesVariant). A
+// warp has 16 queries; threads along x and y are its lanes, numbered like the lanes that hold a sum
+// of 16 x 8: a row's cells are in the threads along x, which reduce it by shuffles.
+//
+//   blockIdx.x (b*h*i.0) {
+//     stage queries                               shared
+//     threadIdx.z (i.1) {
+//       t.0 pipelined {                           tiles of keys
+//         stage keys, values                      shared
+//         scores: mma                             fragments
+//         logits, maximum, powers, sum            registers of the lanes that hold the scores
+//         powers in 16 bits                       the same lanes' fragments of the other operand
+//         sums of values: mma                     fragments
+//         combined with m, l, acc }               registers of the same lanes
+//       out } }
+
+// Schedules the attention that `block` is a part of and marks its blocks as done, the maps that
+// compute its operands included. Returns nullopt if there is none of such operands, or a step is
+// not legal.
+std::optional<SketchState> ScheduleMmaAttention(const SketchState& state, const Block& block,
+                                                const Target& target);
+
 // A product of few rows, of a recurrence, a classifier or a decoder: its time is that of reading
 // the weights once. Threads along x have neighbouring columns in vectors, threads along y have
 // neighbouring terms of the reduction. Their partial sums meet in shared memory, where a thread for

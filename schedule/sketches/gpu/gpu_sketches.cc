@@ -112,8 +112,12 @@ std::vector<SketchState> MapRule(const SketchState& state, const Block& block, c
 
 std::vector<SketchState> AttentionRule(const SketchState& state, const Block& block,
                                        const Target& target) {
-  std::optional<SketchState> next = ScheduleTiledAttention(state, block, target);
-  return next ? std::vector<SketchState>{*std::move(next)} : std::vector<SketchState>();
+  std::vector<SketchState> ways;
+  if (auto mma = ScheduleMmaAttention(state, block, target)) ways.push_back(*std::move(mma));
+  if (auto tiled = ScheduleTiledAttention(state, block, target)) {
+    ways.push_back(*std::move(tiled));
+  }
+  return ways;
 }
 
 std::vector<SketchState> FewRowsRule(const SketchState& state, const Block& block,

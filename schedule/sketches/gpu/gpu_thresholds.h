@@ -113,6 +113,12 @@ namespace tcc {
                                       "derived: 4 queries of 4 keys and 16 columns"      )  \
   X(kAttentionSteps,       4,         "terms of a product, unrolled",                              \
                                       "instruction: a load of 16 bytes")                           \
+  X(kMaxAttentionWarps,    8,         "warps of 16 queries, on tensor cores",                      \
+                                      "peer: twice the 4 of FlashAttention-2")                     \
+  X(kMaxAttentionKeyTiles, 8,         "times 16 keys, on tensor cores",                            \
+                                      "derived: 128 scores of a row are 64 registers")             \
+  X(kMaxHeldDepth,         64,        "depth of queries that stay in registers",                   \
+                                      "derived: 16 registers; the sums take 32")                   \
   /* Which windows have a thread for each result? */                                               \
   X(kMaxUnrolledWindow,    32,        "taps; more stay a loop",                                    \
                                       "guess: loads of a window in flight together, from L1")      \
