@@ -142,12 +142,12 @@ Status ImportAtCheckedSizes(const CheckCommand& command,
 StatusOr<Subject> ReadSubject(const CheckCommand& command, Execution execution,
                               Progress& progress) {
   if (!command.sizes.empty()) return UsageError("--at: a compiled model has its sizes already");
-  if (command.emulate) {
-    return UsageError("--emulate wants --target sm_..., not an artefact: that holds no CUDA text");
-  }
   Subject subject;
   TCC_ASSIGN_OR_RETURN(subject.artefact, ReadArtefact(command.artefact));
   TCC_ASSIGN_OR_RETURN(Target target, FindTarget(subject.artefact.target));
+  if (command.emulate && target.kind == TargetKind::kGpu) {
+    return UsageError("--emulate wants --target sm_..., not an artefact: that holds no CUDA text");
+  }
   TCC_ASSIGN_OR_RETURN(subject.load, LoadOptionsFor(target, execution));
   auto warn = [&](const std::string& message) { progress.Warn(message); };
   TCC_RETURN_IF_ERROR(ImportAtCheckedSizes(command, warn, subject, progress));
@@ -333,8 +333,10 @@ Action DeclareCheck(CommandLine& line) {
       .TypeName("OUT.tcc");
   AddCompileNowOptions(line, command->compile);
   AddFeedOptions(line, command->feed);
-  line.AddFlag("--emulate", command->emulate,
-               "Run a GPU's kernels on the CPU, from the text that NVRTC would get");
+  line.AddFlag(
+      "--emulate", command->emulate,
+      "Run a GPU's kernels on the CPU, from the text that NVRTC would get; a foreign CPU's "
+      "by qemu");
   line.AddFlag("--layers", command->layers,
                "Compare what each kernel writes and name the first that is wrong");
   line.AddFlag("--json", command->json, "Print the comparison of --layers as JSON");

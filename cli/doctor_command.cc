@@ -17,6 +17,7 @@
 #include "codegen_cuda/emulator/host_compiler.h"
 #include "codegen_cuda/nvrtc/nvrtc.h"
 #include "codegen_llvm/toolchain.h"
+#include "compiler/devices/foreign_cpu_device.h"
 #include "runtime/artefact/artefact.h"
 #include "runtime/cpu/cpu_features.h"
 #include "runtime/cuda/cuda_driver.h"
@@ -161,6 +162,13 @@ DoctorCheck CheckHostCompiler() {
   return {"host compiler", true, false, *compiler};
 }
 
+// Checks the worker that --emulate runs kernels for aarch64 in.
+DoctorCheck CheckArmWorker() {
+  StatusOr<std::string> worker = FindForeignWorker(CpuArch::kArm64);
+  if (!worker.ok()) return {"aarch64 worker", false, false, Message(worker.status())};
+  return {"aarch64 worker", true, false, *worker};
+}
+
 // Checks that NVRTC compiles: it is several files, so that it may open and still not compile.
 DoctorCheck CheckNvrtc() {
   StatusOr<Nvrtc> nvrtc = Nvrtc::Open();
@@ -183,9 +191,9 @@ DoctorCheck CheckNvrtc() {
 }
 
 std::vector<DoctorCheck> RunDoctor() {
-  return {CheckVersions(),        CheckCodeGenerator(), CheckCpu(),     CheckThreads(),
-          CheckTemporaryFolder(), CheckCacheFolder(),   CheckLoading(), CheckDriver(),
-          CheckNvrtc(),           CheckHostCompiler()};
+  return {CheckVersions(),        CheckCodeGenerator(), CheckCpu(),      CheckThreads(),
+          CheckTemporaryFolder(), CheckCacheFolder(),   CheckLoading(),  CheckDriver(),
+          CheckNvrtc(),           CheckHostCompiler(),  CheckArmWorker()};
 }
 
 struct DoctorCommand {

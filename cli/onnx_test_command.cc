@@ -270,8 +270,10 @@ Action DeclareOnnxTest(CommandLine& line) {
   line.AddOption("--list", command->list,
                  "Only the tests in this file: the first column of each line")
       .TypeName("FILE");
-  line.AddFlag("--emulate", command->emulate,
-               "Run a GPU's kernels on the CPU, from the text that NVRTC would get");
+  line.AddFlag(
+      "--emulate", command->emulate,
+      "Run a GPU's kernels on the CPU, from the text that NVRTC would get; a foreign CPU's "
+      "by qemu");
   AddThreadsOption(line, command->threads);
   return [command] { return RunOnnxTest(*command); };
 }

@@ -26,12 +26,16 @@ TccKernel JitModule::Find(const std::string& name) const {
 
 StatusOr<std::unique_ptr<JitModule>> Jit(const LoweredModule& module, const Target& target,
                                          const BackendOptions& options) {
+  if (target.arch != kHostArch) {
+    return Missing("kernels for {} do not run in this process, whose CPU is {}",
+                   RowOf(target.arch).name, RowOf(kHostArch).name);
+  }
   TCC_ASSIGN_OR_RETURN(std::vector<KernelObject> objects,
                        CompileKernels(module.kernels, target, options));
   // Kernels use no runtime of the language, so no platform is set up for constructors and the like.
   llvm::orc::LLJITBuilder builder;
   builder.setJITTargetMachineBuilder(
-      llvm::orc::JITTargetMachineBuilder(llvm::Triple("x86_64-unknown-linux-gnu")));
+      llvm::orc::JITTargetMachineBuilder(llvm::Triple(TripleOf(kHostArch))));
   builder.setPlatformSetUp(llvm::orc::setUpInactivePlatform);
   builder.setLinkProcessSymbolsByDefault(false);
   llvm::Expected<std::unique_ptr<llvm::orc::LLJIT>> jit = builder.create();

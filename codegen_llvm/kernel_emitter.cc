@@ -100,7 +100,8 @@ EmittedKernel EmitKernel(llvm::LLVMContext& context, const Function& fn, const T
   KernelState state{.module = *module,
                     .builder = b,
                     .needs = needs,
-                    .machine = {.vector_bytes = target.vector_bytes,
+                    .machine = {.arch = target.arch,
+                                .vector_bytes = target.vector_bytes,
                                 .dots_bytes = DotsBytes(machine),
                                 .dots_bfloats = DotsBFloats(machine),
                                 .amx = target.amx}};

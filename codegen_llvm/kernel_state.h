@@ -8,6 +8,7 @@
 #include "codegen_llvm/llvm_forward.h"
 #include "ir/expr/stmt.h"
 #include "ir/simplify/interval.h"
+#include "support/cpu_arch.h"
 
 namespace tcc {
 
@@ -28,6 +29,7 @@ struct BufferBinding {
 // The facts of the machine that decide which instructions are emitted: the same in all functions of
 // a kernel.
 struct MachineFacts {
+  CpuArch arch = CpuArch::kX86;
   int64_t vector_bytes = 0;
   bool dots_bytes = false;    // whether the machine has vpdpbusd
   bool dots_bfloats = false;  // and vdpbf16ps

@@ -78,8 +78,6 @@ Status RunLld(const std::string& input, const std::string& output) {
       "--build-id=none",
       "--hash-style=gnu",
       "--nostdlib",
-      "-m",
-      "elf_x86_64",
       "--whole-archive",
       input.c_str(),
   };

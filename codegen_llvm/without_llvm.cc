@@ -45,10 +45,14 @@ std::string LldVersion() {
 }
 
 std::string HostCpuName() {
+#if defined(__x86_64__)
   __builtin_cpu_init();
   return __builtin_cpu_supports("x86-64-v4")   ? "x86-64-v4"
          : __builtin_cpu_supports("x86-64-v3") ? "x86-64-v3"
                                                : "x86-64";
+#else
+  return RowOf(kHostArch).name;
+#endif
 }
 
 std::unique_ptr<Backend> MakeLlvmBackend(const Target& target) {

@@ -19,6 +19,7 @@ using Instruction = std::optional<llvm::Intrinsic::ID>;
 // Returns the instruction for a vector of `lanes` words, among those for 4, 8 and 16.
 Instruction InstructionFor(const KernelState& state, int lanes,
                            const llvm::Intrinsic::ID (&instructions)[3]) {
+  if (state.machine.arch != CpuArch::kX86) return std::nullopt;
   if (lanes * int64_t{4} > state.machine.vector_bytes) return std::nullopt;
   if (lanes == 4) return instructions[0];
   if (lanes == 8) return instructions[1];
@@ -48,12 +49,14 @@ Value* EmitDotOfHalves(KernelState& state, Value* x, Value* y) {
 }
 
 bool DotsBytes(const llvm::TargetMachine& machine) {
+  if (!machine.getTargetTriple().isX86()) return false;
   const llvm::MCSubtargetInfo& has = *machine.getMCSubtargetInfo();
   return has.checkFeatures("+avxvnni") || has.checkFeatures("+avx512vnni,+avx512vl");
 }
 
 bool DotsBFloats(const llvm::TargetMachine& machine) {
-  return machine.getMCSubtargetInfo()->checkFeatures("+avx512bf16,+avx512vl");
+  return machine.getTargetTriple().isX86() &&
+         machine.getMCSubtargetInfo()->checkFeatures("+avx512bf16,+avx512vl");
 }
 
 Value* EmitDotOfBytes(KernelState& state, Value* sum, Value* x, Value* y) {

@@ -6,12 +6,11 @@
 namespace tcc {
 namespace {
 
-// asm/prctl.h and the manual of x86 (Intel SDM 1, 13.1): the tiles' part of the saved state.
-constexpr long kRequestPermission = 0x1023;  // NOLINT(google-runtime-int): syscall's type
-constexpr long kTileData = 18;               // NOLINT(google-runtime-int)
-
 bool Request() {
 #if defined(__x86_64__) && defined(SYS_arch_prctl)
+  // asm/prctl.h and the manual of x86 (Intel SDM 1, 13.1): the tiles' part of the saved state.
+  constexpr long kRequestPermission = 0x1023;  // NOLINT(google-runtime-int): syscall's type
+  constexpr long kTileData = 18;               // NOLINT(google-runtime-int)
   __builtin_cpu_init();
   bool has = __builtin_cpu_supports("amx-tile") && __builtin_cpu_supports("amx-int8") &&
              __builtin_cpu_supports("amx-bf16");

@@ -58,6 +58,11 @@ constexpr std::string_view kLevels[] = {
     "f16c", "fma",   "lzcnt",  "movbe",  "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"};
 constexpr size_t kLevel3 = 13;  // the number of features of level 3
 
+// Arm Architecture Reference Manual, extensions of Armv8.1, 8.2 and 8.6. SIMD and the conversions
+// of f16 are in every CPU.
+constexpr std::string_view kArmFeatures[] = {"lse", "rdm", "dotprod", "fullfp16", "i8mm", "bf16"};
+constexpr size_t kArm82 = 4;  // the number of features before Armv8.6
+
 constexpr int64_t kKiB = 1024;
 
 Target Gpu(std::string name, int sm) {
@@ -74,9 +79,10 @@ const std::vector<Target>& Table() {
   static const auto* table = new std::vector<Target>{
       {.name = "native",
        .kind = TargetKind::kCpu,
+       .arch = kHostArch,
        .llvm_cpu = "",
        .vector_bytes = NativeVectorBytes(),
-       .vector_registers = NativeVectorBytes() == 64 ? 32 : 16,
+       .vector_registers = NativeVectorBytes() == 64 || kHostArch == CpuArch::kArm64 ? 32 : 16,
        .dots_bytes = NativeDotsBytes(),
        .bf16_speedup = NativeBf16Speedup(),
        .cheap_masks = NativeVectorBytes() == 64,
@@ -100,6 +106,26 @@ const std::vector<Target>& Table() {
        .cheap_masks = true,
        .l1_bytes = 32 * kKiB,
        .l2_bytes = 1024 * kKiB},
+      // Cortex-A55 and A76, Neoverse N1.
+      {.name = "aarch64-v8.2",
+       .kind = TargetKind::kCpu,
+       .arch = CpuArch::kArm64,
+       .llvm_cpu = "generic",
+       .needed_features = std::span(kArmFeatures).first(kArm82),
+       .vector_bytes = 16,
+       .vector_registers = 32,
+       .l1_bytes = 32 * kKiB,
+       .l2_bytes = 256 * kKiB},
+      // Neoverse N2 and V2, Apple's cores from M2 on.
+      {.name = "aarch64-v8.6",
+       .kind = TargetKind::kCpu,
+       .arch = CpuArch::kArm64,
+       .llvm_cpu = "generic",
+       .needed_features = kArmFeatures,
+       .vector_bytes = 16,
+       .vector_registers = 32,
+       .l1_bytes = 64 * kKiB,
+       .l2_bytes = 512 * kKiB},
       {.name = "reference", .kind = TargetKind::kReference},
       Gpu("sm_75", 75),
       Gpu("sm_80", 80),

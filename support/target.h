@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "support/cpu_arch.h"
 #include "support/status.h"
 
 namespace tcc {
@@ -36,10 +37,11 @@ inline constexpr GpuLimits kCudaLimits = {.max_threads = 1024,
 struct Target {
   std::string name;  // as on the command line
   TargetKind kind = TargetKind::kReference;
+  CpuArch arch = CpuArch::kX86;  // CPU targets
   std::string llvm_cpu =
       {};  // CPU targets: LLVM's name, "" for native until resolved by codegen_llvm
-  // CPU targets but native: LLVM's names of the features that code for it may use, which are all of
-  // those of llvm_cpu that cpu_features.cc knows.
+  // CPU targets but native: LLVM's names of the features that code for it may use beside the least
+  // that CPUs of the architecture have. They include what llvm_cpu has.
   std::span<const std::string_view> needed_features = {};
   int vector_bytes = 0;  // CPU targets: widest vector register
   int vector_registers = 0;

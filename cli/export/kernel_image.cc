@@ -1,6 +1,7 @@
 #include "cli/export/kernel_image.h"
 
 #include <elf.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <bit>
@@ -14,8 +15,6 @@
 
 namespace tcc {
 namespace {
-
-constexpr KernelMachine kMachines[] = {{EM_X86_64, "x86-64", "__x86_64__"}};
 
 // The least alignment of the image, which a cache line is, and the largest, which a page is.
 constexpr uint64_t kMinAlignment = 64;
@@ -90,11 +89,14 @@ class ElfReader {
       return InvalidInput("kernels are not a 64-bit ELF shared object");
     }
     header_ = *header;
-    const auto* machine =
-        std::ranges::find(kMachines, header_.e_machine, &KernelMachine::elf_machine);
-    if (machine == std::end(kMachines)) {
-      return Unsupported("kernels are for ELF machine {}; expected {} ({})", header_.e_machine,
-                         kMachines[0].elf_machine, kMachines[0].name);
+    const CpuArchRow* machine = FindElfMachine(header_.e_machine);
+    if (machine == nullptr) {
+      std::vector<std::string> known;
+      for (const CpuArchRow& row : CpuArchs()) {
+        known.push_back(fmt::format("{} ({})", row.elf_machine, row.name));
+      }
+      return Unsupported("kernels are for ELF machine {}; expected {}", header_.e_machine,
+                         fmt::join(known, " or "));
     }
     image_.machine = *machine;
     return OkStatus();

@@ -5,22 +5,16 @@
 #include <string>
 #include <vector>
 
+#include "support/cpu_arch.h"
 #include "support/status.h"
 
 namespace tcc {
-
-// A CPU architecture of exported kernels. Nothing else of an export depends on it.
-struct KernelMachine {
-  uint16_t elf_machine;  // EM_X86_64
-  const char* name;      // "x86-64"
-  const char* macro;     // what C compilers for it define
-};
 
 // The code and constants of linked kernels: position-independent bytes that refer to nothing
 // outside and that nothing has to adjust. They work at each multiple of `alignment` where they may
 // be read and executed.
 struct KernelImage {
-  KernelMachine machine;
+  CpuArchRow machine;  // nothing else of an export depends on it
   std::vector<uint8_t> bytes;
   uint64_t alignment = 0;
   std::vector<uint64_t> entries;  // the offsets of the kernels in `bytes`

@@ -1,5 +1,6 @@
 #include "cli/help.h"
 
+#include <absl/strings/ascii.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,7 +32,7 @@ std::string Line(std::string_view word, std::string_view description = "") {
 }
 
 // Returns what the name of the type says of the values: "auto|none" lists them, "M.onnx" and
-// "name=x.npy|all.npz" are files, "N=1|N=1..32" are examples.
+// "name=x.npy|all.npz" are files, "N=1|N=1..32" are examples; "v8.2" is a value.
 std::string ValueLines(std::string_view type, std::string_view typed, const std::string& before) {
   if (std::ranges::count(kAnyFile, type) > 0) return "files\n";
   if (std::ranges::count(kFolder, type) > 0) return "folders\n";
@@ -39,7 +40,8 @@ std::string ValueLines(std::string_view type, std::string_view typed, const std:
   std::vector<std::string_view> parts = Split(type, '|');
   for (std::string_view part : parts) {
     if (part.find("..") != part.npos) continue;
-    if (size_t dot = part.rfind('.'); dot != part.npos) {
+    size_t dot = part.rfind('.');
+    if (dot != part.npos && !absl::ascii_isdigit(part[dot + 1])) {
       lines += fmt::format("files\t{}\n", part.substr(dot + 1));
     } else if (parts.size() > 1 && part.find('=') == part.npos && part.starts_with(typed)) {
       lines += Line(before + std::string(part));

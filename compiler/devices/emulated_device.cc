@@ -2,6 +2,7 @@
 
 #include "codegen_cuda/emulator/driver.h"
 #include "codegen_cuda/emulator/host_compiler.h"
+#include "compiler/devices/foreign_cpu_device.h"
 #include "compiler/devices/reference_device.h"
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/cuda/cuda_driver.h"
@@ -17,6 +18,10 @@ constexpr DeviceRow kEmulatedDevices[] = {
      }},
 };
 
+constexpr DeviceRow kForeignDevices[] = {
+    {"cpu", [](const DeviceOptions& options) { return MakeForeignCpuDevice(options.pool); }},
+};
+
 }  // namespace
 
 StatusOr<LoadOptions> LoadOptionsFor(const Target& target, Execution execution) {
@@ -26,8 +31,15 @@ StatusOr<LoadOptions> LoadOptionsFor(const Target& target, Execution execution) 
     if (target.kind == TargetKind::kGpu) TCC_RETURN_IF_ERROR(OpenCudaDriver().status());
     return load;
   }
+  if (target.kind == TargetKind::kCpu && target.arch != kHostArch) {
+    // Without this a missing worker would show after compiling.
+    TCC_RETURN_IF_ERROR(FindForeignWorker(target.arch).status());
+    load.devices = kForeignDevices;
+    return load;
+  }
   if (target.kind != TargetKind::kGpu) {
-    return UsageError("--emulate runs kernels for GPUs; target '{}' is none", target.name);
+    return UsageError("--emulate runs kernels for GPUs and foreign CPUs; target '{}' is neither",
+                      target.name);
   }
   // Check these here, because a driver can only report that it could not load a module.
   TCC_RETURN_IF_ERROR(emulator::FindHostCompiler().status());

@@ -18,12 +18,6 @@
 namespace tcc {
 namespace {
 
-#if defined(__x86_64__)
-constexpr uint16_t kMachine = EM_X86_64;
-#elif defined(__aarch64__)
-constexpr uint16_t kMachine = EM_AARCH64;
-#endif
-
 // From Linux 6.3 on, executable anonymous files want to be named so; older ones refuse the flag.
 constexpr unsigned kExecutable = 0x0010;
 
@@ -36,10 +30,11 @@ Status CheckElf(std::span<const uint8_t> object) {
       header.e_type != ET_DYN) {
     return InvalidInput("kernels are not a 64-bit ELF shared object");
   }
-  if (header.e_machine != kMachine) {
-    return Missing("kernels are for ELF machine {}; this one is {}", header.e_machine, kMachine);
-  }
-  return OkStatus();
+  const CpuArchRow* arch = FindElfMachine(header.e_machine);
+  if (arch && arch->arch == kHostArch) return OkStatus();
+  return Missing("kernels are for {}; this CPU is {}",
+                 arch ? arch->name : fmt::format("ELF machine {}", header.e_machine),
+                 RowOf(kHostArch).name);
 }
 
 // A loaded shared object. Its file stays open as long: the linker knows libraries by their path,
@@ -65,8 +60,8 @@ int AnonymousFile() {
   return file >= 0 ? file : ::memfd_create("tcc-kernels", MFD_CLOEXEC);
 }
 
+// Loads an object that CheckElf accepts.
 StatusOr<std::shared_ptr<const SharedObject>> LoadObject(std::span<const uint8_t> bytes) {
-  TCC_RETURN_IF_ERROR(CheckElf(bytes));
   int file = AnonymousFile();
   if (file < 0) return Missing("cannot make an anonymous file: {}", std::strerror(errno));
   if (!WriteAll(file, bytes)) {
@@ -102,8 +97,9 @@ class CpuDevice : public Device {
 
   StatusOr<LoadedKernels> LoadKernels(const Artefact& artefact) const override {
     const Metadata& metadata = artefact.metadata;
-    TCC_RETURN_IF_ERROR(CheckCpuFeatures(metadata.cpu_features));
     // A model that only passes values on has no code.
+    if (!metadata.kernels.empty()) TCC_RETURN_IF_ERROR(CheckElf(artefact.kernels.bytes));
+    TCC_RETURN_IF_ERROR(CheckCpuFeatures(metadata.cpu_features));
     if (metadata.kernels.empty()) return LoadedKernels{};
     TCC_ASSIGN_OR_RETURN(std::shared_ptr<const SharedObject> object,
                          LoadObject(artefact.kernels.bytes));

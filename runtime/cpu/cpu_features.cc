@@ -1,5 +1,10 @@
 #include "runtime/cpu/cpu_features.h"
 
+#if defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
 #include <fmt/ranges.h>
 
 #include <fstream>
@@ -16,10 +21,19 @@ struct FeatureRow {
   bool (*present)();
 };
 
+#if defined(__x86_64__)
 // __builtin_cpu_supports takes a literal in GCC's spelling and asks for the system's support of
 // wide registers too.
-#define TCC_CPU_FEATURE(llvm_name, gcc_name) \
-  {llvm_name, [] { return __builtin_cpu_supports(gcc_name) != 0; }}
+#define TCC_CPU_FEATURE(llvm_name, gcc_name)                        \
+  {                                                                 \
+    llvm_name, [] { return __builtin_cpu_supports(gcc_name) != 0; } \
+  }
+#elif defined(__aarch64__)
+#define TCC_CPU_FEATURE(llvm_name, word, bit)                \
+  {                                                          \
+    llvm_name, [] { return (getauxval(word) & (bit)) != 0; } \
+  }
+#endif
 
 constexpr FeatureRow kFeatures[] = {
 #if defined(__x86_64__)
@@ -53,6 +67,14 @@ constexpr FeatureRow kFeatures[] = {
     {"amx-tile", RequestAmx},
     {"amx-int8", RequestAmx},
     {"amx-bf16", RequestAmx},
+#elif defined(__aarch64__)
+    TCC_CPU_FEATURE("neon", AT_HWCAP, HWCAP_ASIMD),
+    TCC_CPU_FEATURE("lse", AT_HWCAP, HWCAP_ATOMICS),
+    TCC_CPU_FEATURE("rdm", AT_HWCAP, HWCAP_ASIMDRDM),
+    TCC_CPU_FEATURE("dotprod", AT_HWCAP, HWCAP_ASIMDDP),
+    TCC_CPU_FEATURE("fullfp16", AT_HWCAP, HWCAP_ASIMDHP),
+    TCC_CPU_FEATURE("i8mm", AT_HWCAP2, HWCAP2_I8MM),
+    TCC_CPU_FEATURE("bf16", AT_HWCAP2, HWCAP2_BF16),
 #endif
 };
 #undef TCC_CPU_FEATURE

@@ -2,7 +2,6 @@
 
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_split.h>
-#include <immintrin.h>
 
 #include <algorithm>
 #include <atomic>
@@ -13,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/cpu/rate_loops.h"
 #include "runtime/executor/aligned_memory.h"
 #include "runtime/executor/available_memory.h"
 #include "support/check.h"
@@ -21,40 +21,6 @@
 
 namespace tcc {
 namespace {
-
-// A latency of 4 cycles times two a cycle wants 8 at least; 12 leave the scheduler room
-// (reference: cpu_perf, 1.1).
-constexpr int kChains = 12;
-constexpr int64_t kSteps = 180'000;
-
-// The asm keeps each chain in a register and every step in the loop.
-__attribute__((target("avx512f"))) double FmaLoop512() {
-  __m512 sums[kChains];
-  for (__m512& sum : sums) sum = _mm512_set1_ps(1.0F);
-  __m512 factor = _mm512_set1_ps(0.9999F), term = _mm512_set1_ps(1e-4F);
-  for (int64_t step = 0; step < kSteps; ++step) {
-#pragma GCC unroll 12
-    for (__m512& sum : sums) {
-      sum = _mm512_fmadd_ps(sum, factor, term);
-      asm volatile("" : "+v"(sum));
-    }
-  }
-  return 2.0 * 16 * kChains * kSteps;
-}
-
-__attribute__((target("avx2,fma"))) double FmaLoop256() {
-  __m256 sums[kChains];
-  for (__m256& sum : sums) sum = _mm256_set1_ps(1.0F);
-  __m256 factor = _mm256_set1_ps(0.9999F), term = _mm256_set1_ps(1e-4F);
-  for (int64_t step = 0; step < kSteps; ++step) {
-#pragma GCC unroll 12
-    for (__m256& sum : sums) {
-      sum = _mm256_fmadd_ps(sum, factor, term);
-      asm volatile("" : "+x"(sum));
-    }
-  }
-  return 2.0 * 8 * kChains * kSteps;
-}
 
 constexpr int64_t kMiB = 1 << 20;
 // Each rate is measured for 0.3 s, but in at least 5 runs.
@@ -103,47 +69,12 @@ double FmaPerCycle(const Target& native, double hertz) {
   return operations / (2 * native.FloatLanes() * seconds * hertz);
 }
 
-using Lanes128 = uint64_t __attribute__((vector_size(16)));
-using Lanes256 = uint64_t __attribute__((vector_size(32)));
-using Lanes512 = uint64_t __attribute__((vector_size(64)));
-
-constexpr size_t kSums = 8;
-// The bytes that are read are a multiple of this.
-constexpr int64_t kStep = kSums * sizeof(Lanes512);
-
-// Sums up vectors; the asm uses the sum. Inlined, so that it gets the caller's instructions.
-template <typename Lanes>
-__attribute__((always_inline)) inline void SumUp(const uint8_t* bytes, int64_t count) {
-  Lanes sums[kSums] = {};
-  const auto* vectors = reinterpret_cast<const Lanes*>(bytes);
-  const size_t size = static_cast<size_t>(count) / sizeof(Lanes);
-  for (size_t at = 0; at < size; at += kSums) {
-#pragma GCC unroll 8
-    for (size_t i = 0; i < kSums; ++i) sums[i] += vectors[at + i];
-  }
-  Lanes total = {};
-  for (const Lanes& sum : sums) total += sum;
-  uint64_t result = 0;
-  for (size_t lane = 0; lane < sizeof(Lanes) / sizeof(uint64_t); ++lane) result += total[lane];
-  asm volatile("" : : "r"(result) : "memory");
-}
-
-void Read128(const uint8_t* bytes, int64_t count) {
-  SumUp<Lanes128>(bytes, count);
-}
-__attribute__((target("avx2"))) void Read256(const uint8_t* bytes, int64_t count) {
-  SumUp<Lanes256>(bytes, count);
-}
-__attribute__((target("avx512f"))) void Read512(const uint8_t* bytes, int64_t count) {
-  SumUp<Lanes512>(bytes, count);
-}
-
 // Returns the bytes per second that the pool's threads read together, each its own piece again and
 // again; 0 where there is no memory for them.
 double ReadRate(ThreadPool& pool, int64_t piece) {
   constexpr int64_t kBytesOfRun = 64 * kMiB;
   const int64_t threads = pool.threads(), passes = std::max<int64_t>(kBytesOfRun / piece, 1);
-  piece = std::max(piece / kStep, int64_t{1}) * kStep;
+  piece = std::max(piece / kReadStep, int64_t{1}) * kReadStep;
   StatusOr<std::shared_ptr<uint8_t>> memory =
       AllocateMemory(threads * piece, "measuring the rates of caches");
   if (!memory.ok()) return 0;
@@ -152,13 +83,10 @@ double ReadRate(ThreadPool& pool, int64_t piece) {
   pool.ParallelFor(threads, [&](int64_t begin, int64_t end) {
     std::memset(bytes + begin * piece, 1, static_cast<size_t>((end - begin) * piece));
   });
-  auto read = __builtin_cpu_supports("avx512f") ? Read512
-              : __builtin_cpu_supports("avx2")  ? Read256
-                                                : Read128;
   double seconds = LeastSeconds([&] {
     pool.ParallelFor(threads, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        for (int64_t pass = 0; pass < passes; ++pass) read(bytes + i * piece, piece);
+        for (int64_t pass = 0; pass < passes; ++pass) ReadInVectors(bytes + i * piece, piece);
       }
     });
   });
@@ -250,11 +178,9 @@ Rates MemoryRates(ThreadPool& pool, int64_t l3_bytes) {
 }  // namespace
 
 double RunFmaLoop(ThreadPool& pool) {
-  bool wide = __builtin_cpu_supports("avx512f");
-  if (!wide && !(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))) return 0;
   std::atomic<double> operations = 0;
   pool.ParallelFor(pool.threads(), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) operations += wide ? FmaLoop512() : FmaLoop256();
+    for (int64_t i = begin; i < end; ++i) operations += RunFmaChains();
   });
   return operations;
 }

@@ -37,6 +37,8 @@ thread_local bool t_inside = false;
 void Pause() {
 #if defined(__x86_64__)
   _mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
 #endif
 }
 

@@ -218,7 +218,7 @@ Status Send(int stream, std::span<const uint8_t> bytes) {
 
 bool IsFrameKind(uint32_t kind) {
   return kind >= static_cast<uint32_t>(FrameKind::kHello) &&
-         kind <= static_cast<uint32_t>(FrameKind::kRan);
+         kind <= static_cast<uint32_t>(FrameKind::kLaunched);
 }
 
 }  // namespace

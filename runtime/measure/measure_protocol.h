@@ -27,12 +27,17 @@
 //                                        <--   Done, or Failed
 //   RunNetwork {slots}                   -->
 //                                        <--   Ran {seconds, by kernel}, or Failed
+//   Load {artefact}                      -->
+//                                        <--   Done, or Failed
+//   Launch {kernel, memory}              -->
+//                                        <--   Launched {memory}, or Failed
 //
-// A frame is u32 kind, u32 length, payload; payloads are encoded by ByteWriter. A worker ends with
-// exit code 0 when the parent closes its end, and with 2 at a frame that it does not understand.
+// The messages of Load and Launch are in launch_messages.h. A frame is u32 kind, u32 length,
+// payload; payloads are encoded by ByteWriter. A worker ends with exit code 0 when the parent
+// closes its end, and with 2 at a frame that it does not understand.
 namespace tcc {
 
-inline constexpr uint32_t kMeasureProtocolVersion = 3;
+inline constexpr uint32_t kMeasureProtocolVersion = 4;
 inline constexpr uint32_t kMaxFrameBytes = uint32_t{256} << 20;
 
 enum class FrameKind : uint32_t {
@@ -47,6 +52,9 @@ enum class FrameKind : uint32_t {
   kRunNetwork = 9,
   kDone = 10,
   kRan = 11,
+  kLoad = 12,
+  kLaunch = 13,
+  kLaunched = 14,
 };
 
 struct MeasureFrame {

@@ -20,6 +20,7 @@
 #include "runtime/measure/gpu_task.h"
 #include "runtime/measure/measure_protocol.h"
 #include "runtime/measure/open_task.h"
+#include "runtime/measure/served_kernels.h"
 
 namespace tcc {
 namespace {
@@ -191,15 +192,20 @@ class Server {
         return Bind(frame.payload);
       case FrameKind::kRunNetwork:
         return RunTheNetwork(frame.payload);
+      case FrameKind::kLoad:
+        return Load(frame.payload);
+      case FrameKind::kLaunch:
+        return Launch(frame.payload);
       case FrameKind::kHello:
       case FrameKind::kReady:
       case FrameKind::kMeasured:
       case FrameKind::kFailed:
       case FrameKind::kDone:
       case FrameKind::kRan:
+      case FrameKind::kLaunched:
         break;
     }
-    return UnexpectedFrame(frame.kind, "a task, a candidate or a network");
+    return UnexpectedFrame(frame.kind, "a task, a candidate, a network or an artefact");
   }
 
  private:
@@ -314,6 +320,21 @@ class Server {
     return Write(FrameKind::kRan, *ran);
   }
 
+  Status Load(std::span<const uint8_t> artefact) {
+    kernels_.reset();
+    StatusOr<ServedKernels> loaded = ServedKernels::Load(artefact, machine_.pool);
+    if (loaded.ok()) kernels_ = *std::move(loaded);
+    return WriteOutcome(loaded.status());
+  }
+
+  Status Launch(std::span<const uint8_t> payload) {
+    TCC_ASSIGN_OR_RETURN(LaunchMessage message, DecodeLaunch(payload));
+    if (!kernels_) return WriteOutcome(InvalidInput("no artefact is loaded"));
+    StatusOr<LaunchedMessage> launched = kernels_->Launch(message);
+    if (!launched.ok()) return WriteOutcome(launched.status());
+    return Write(FrameKind::kLaunched, *launched);
+  }
+
   static StatusOr<RanMessage> MeanOfRuns(GpuNetwork& network, const RunNetworkMessage& message) {
     TCC_ASSIGN_OR_RETURN(double seconds,
                          network.Run(message.slots, static_cast<int>(message.runs)));
@@ -344,6 +365,7 @@ class Server {
   std::optional<GpuTask> gpu_task_;
   std::unique_ptr<BoundNetwork> network_;
   std::optional<GpuNetwork> gpu_network_;
+  std::optional<ServedKernels> kernels_;
 };
 
 // Serves frames until one makes no sense or the tuner is gone.

@@ -20,7 +20,8 @@ class Doctor(CommandTest):
     def test_every_check_is_ok_or_missing(self):
         checks = self.doctor()
         for name in ["tcc", "code generator", "CPU", "threads", "temporary folder", "cache folder",
-                     "loading of kernels", "NVIDIA driver", "NVRTC", "host compiler"]:
+                     "loading of kernels", "NVIDIA driver", "NVRTC", "host compiler",
+                     "aarch64 worker"]:
             self.assertIn(checks[name]["status"], ["ok", "missing"])
             self.assertTrue(checks[name]["detail"])
         self.assertIn("LLVM 19.", checks["code generator"]["detail"])

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""ONNX's own tests of operators: on the interpreter, as machine code, on the emulated GPU.
+"""ONNX's own tests of operators: on the interpreter, as machine code, on emulated machines.
 
 The tests are those of Debian's libonnx-testdata, and of $TCC_ONNX_TESTS (a folder with a folder
 'node') where that is set.
@@ -10,7 +10,7 @@ import pathlib
 import re
 import shutil
 
-from tcc_command import CommandTest, main
+from tcc_command import ROOT, CommandTest, main
 
 DEBIAN = pathlib.Path("/usr/share/libonnx-testdata/data")
 
@@ -108,6 +108,16 @@ class OnnxTest(CommandTest):
         self.check_suite(DEBIAN, "sm_86", 850, "--emulate")
         self.call("onnx-test", self.copy("test_relu"), "--target", "sm_86", "--emulate", expect=5,
                   TCC_HOST_CXX="/nowhere/g++")
+
+    def test_debians_tests_pass_on_an_emulated_arm(self):
+        worker = ROOT / "build/arm64/bin/tcc-worker"
+        if not worker.exists() or not shutil.which("qemu-aarch64"):
+            self.skipTest(f"no {worker} or no qemu-aarch64; scripts/arm64_sysroot.sh and the preset "
+                          "arm64 make them")
+        os.environ["TCC_WORKER_AARCH64"] = ("qemu-aarch64 -cpu neoverse-n1 -L /usr/aarch64-linux-gnu "
+                                            f"'{worker}'")
+        self.addCleanup(os.environ.pop, "TCC_WORKER_AARCH64")
+        self.check_suite(DEBIAN, "aarch64-v8.2", 850, "--emulate")
 
     def test_newer_tests_pass_where_they_are(self):
         folder = os.environ.get("TCC_ONNX_TESTS")

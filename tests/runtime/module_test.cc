@@ -42,7 +42,7 @@ TEST_CASE("kernels that are not there or are no code are refused", "[runtime][mo
     a.kernels = OwnBytes(std::move(object));
   });
   CHECK(status.code() == absl::StatusCode::kUnavailable);
-  CHECK(Message(status).starts_with("kernels are for ELF machine 243; this one is "));
+  CHECK(Message(status).starts_with("kernels are for ELF machine 243; this CPU is "));
   CHECK(Message(LoadWith([](Artefact& a) {
           std::vector<uint8_t> object(a.kernels.bytes.begin(), a.kernels.bytes.begin() + 64);
           a.kernels = OwnBytes(std::move(object));

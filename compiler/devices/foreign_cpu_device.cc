@@ -1,0 +1,239 @@
+#include "compiler/devices/foreign_cpu_device.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <mutex>
+#include <numeric>
+#include <system_error>
+
+#include "runtime/measure/launch_messages.h"
+#include "runtime/supervise/worker_process.h"
+
+namespace tcc {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Emulated kernels are slow, and nothing says how long one may take.
+constexpr double kPatience = 1e6;
+
+// A way to run programs of an architecture.
+struct Emulation {
+  CpuArch arch;
+  const char* variable;   // names a command
+  const char* program;    // of qemu-user
+  const char* libraries;  // the C library for it, where Debian's cross packages have it
+  const char* preset;     // its build folder is beside this program's
+};
+
+constexpr Emulation kEmulations[] = {
+    {CpuArch::kArm64, "TCC_WORKER_AARCH64", "qemu-aarch64", "/usr/aarch64-linux-gnu", "arm64"},
+};
+
+bool IsProgram(const fs::path& path) {
+  return ::access(path.c_str(), X_OK) == 0;
+}
+
+// Returns the program's path in a folder of $PATH; "" if it is in none.
+std::string OnPath(const std::string& program) {
+  const char* folders = std::getenv("PATH");
+  std::string_view rest = folders != nullptr ? folders : "";
+  while (!rest.empty()) {
+    const size_t end = std::min(rest.find(':'), rest.size());
+    fs::path path = fs::path(rest.substr(0, end)) / program;
+    if (IsProgram(path)) return path.string();
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return "";
+}
+
+// The kernels of an artefact, in a worker.
+class ForeignKernels {
+ public:
+  ForeignKernels(std::unique_ptr<WorkerProcess> worker, SharedBytes weights)
+      : worker_(std::move(worker)), weights_(std::move(weights)) {}
+
+  Status Load(const Artefact& artefact) const {
+    std::lock_guard lock(mutex_);
+    TCC_ASSIGN_OR_RETURN(MeasureFrame answer, Ask(FrameKind::kLoad, ArtefactBytes(artefact)));
+    return answer.kind == FrameKind::kDone ? OkStatus() : Unexpected(answer);
+  }
+
+  Status Launch(size_t kernel, const LaunchArguments& arguments) const {
+    LaunchMessage message;
+    message.kernel = static_cast<uint32_t>(kernel);
+    std::vector<std::span<uint8_t>> regions = RegionsOf(arguments);
+    for (std::span<uint8_t> region : regions) {
+      const auto address = reinterpret_cast<uintptr_t>(region.data());
+      message.regions.push_back({.misalignment = static_cast<uint32_t>(address % kLaunchAlignment),
+                                 .bytes = {region.begin(), region.end()}});
+    }
+    for (size_t b = 0; b < arguments.buffers.size(); ++b) {
+      message.buffers.push_back(PlaceOf(BytesOf(arguments, b), regions));
+    }
+    message.shape_args.assign(arguments.shape_args.begin(), arguments.shape_args.end());
+    std::lock_guard lock(mutex_);
+    TCC_ASSIGN_OR_RETURN(MeasureFrame answer, Ask(FrameKind::kLaunch, Encode(message)));
+    if (answer.kind != FrameKind::kLaunched) return Unexpected(answer);
+    TCC_ASSIGN_OR_RETURN(LaunchedMessage launched, DecodeLaunched(answer.payload));
+    return TakeBack(launched, regions);
+  }
+
+ private:
+  static std::span<uint8_t> BytesOf(const LaunchArguments& arguments, size_t buffer) {
+    return {static_cast<uint8_t*>(arguments.buffers[buffer]),
+            static_cast<size_t>(arguments.bytes[buffer])};
+  }
+
+  bool IsOfWeights(std::span<const uint8_t> bytes) const {
+    const std::span<const uint8_t> weights = weights_.bytes;
+    return std::less_equal<>()(weights.data(), bytes.data()) &&
+           std::less_equal<>()(bytes.data() + bytes.size(), weights.data() + weights.size());
+  }
+
+  // Returns the memory of all buffers but weights, in pieces that do not overlap.
+  std::vector<std::span<uint8_t>> RegionsOf(const LaunchArguments& arguments) const {
+    std::vector<std::span<uint8_t>> pieces, regions;
+    for (size_t b = 0; b < arguments.buffers.size(); ++b) {
+      std::span<uint8_t> bytes = BytesOf(arguments, b);
+      if (!bytes.empty() && !IsOfWeights(bytes)) pieces.push_back(bytes);
+    }
+    std::ranges::sort(pieces, std::less<>(), [](std::span<uint8_t> piece) { return piece.data(); });
+    for (std::span<uint8_t> piece : pieces) {
+      uint8_t* end = piece.data() + piece.size();
+      if (regions.empty() || regions.back().data() + regions.back().size() <= piece.data()) {
+        regions.push_back(piece);
+      } else if (uint8_t* before = regions.back().data(); end > before + regions.back().size()) {
+        regions.back() = {before, end};
+      }
+    }
+    return regions;
+  }
+
+  LaunchBuffer PlaceOf(std::span<uint8_t> bytes,
+                       std::span<const std::span<uint8_t>> regions) const {
+    if (bytes.empty()) return {.region = LaunchBuffer::kWeights, .offset = 0, .bytes = 0};
+    if (IsOfWeights(bytes)) {
+      return {.region = LaunchBuffer::kWeights,
+              .offset = static_cast<uint64_t>(bytes.data() - weights_.bytes.data()),
+              .bytes = bytes.size()};
+    }
+    size_t region = regions.size() - 1;
+    while (regions[region].data() > bytes.data()) --region;
+    return {.region = static_cast<uint32_t>(region),
+            .offset = static_cast<uint64_t>(bytes.data() - regions[region].data()),
+            .bytes = bytes.size()};
+  }
+
+  // Copies back what changed: memory that is only read may be write-protected.
+  static Status TakeBack(const LaunchedMessage& launched,
+                         std::span<const std::span<uint8_t>> regions) {
+    for (size_t r = 0; r < regions.size(); ++r) {
+      if (r >= launched.regions.size() || launched.regions[r].size() != regions[r].size()) {
+        return InvalidInput("a worker's launch gave back other memory than it got");
+      }
+      const std::vector<uint8_t>& now = launched.regions[r];
+      if (std::memcmp(regions[r].data(), now.data(), now.size()) == 0) continue;
+      std::memcpy(regions[r].data(), now.data(), now.size());
+    }
+    return OkStatus();
+  }
+
+  StatusOr<MeasureFrame> Ask(FrameKind kind, std::span<const uint8_t> payload) const {
+    Status sent = worker_->Send(kind, payload, kPatience);
+    if (absl::IsResourceExhausted(sent)) return sent;
+    StatusOr<MeasureFrame> answer =
+        sent.ok() ? worker_->Receive(kPatience) : StatusOr<MeasureFrame>(sent);
+    if (!absl::IsUnavailable(answer.status())) return answer;
+    return Missing("the worker for another CPU {}", worker_->End(kCrashSeconds));
+  }
+
+  static Status Unexpected(const MeasureFrame& answer) {
+    if (answer.kind != FrameKind::kFailed) {
+      return InvalidInput("a worker answered with a frame of kind {}",
+                          static_cast<uint32_t>(answer.kind));
+    }
+    TCC_ASSIGN_OR_RETURN(FailedMessage failed, DecodeFailed(answer.payload));
+    return Missing("the worker for another CPU: {}", failed.message);
+  }
+
+  mutable std::mutex mutex_;  // one question at a time
+  std::unique_ptr<WorkerProcess> worker_;
+  SharedBytes weights_;
+};
+
+class ForeignCpuDevice : public Device {
+ public:
+  ForeignCpuDevice(std::shared_ptr<ThreadPool> pool, std::string command)
+      : pool_(std::move(pool)), command_(std::move(command)) {}
+
+  StatusOr<LoadedKernels> LoadKernels(const Artefact& artefact) const override {
+    if (artefact.metadata.kernels.empty()) return LoadedKernels{};
+    std::string command = command_;
+    if (command.empty()) {
+      TCC_ASSIGN_OR_RETURN(Target target, FindTarget(artefact.target));
+      TCC_ASSIGN_OR_RETURN(command, FindForeignWorker(target.arch));
+    }
+    WorkerOptions options;
+    options.command = "exec " + command + " --stdio";
+    options.hello.threads = static_cast<uint32_t>(pool_->threads());
+    TCC_ASSIGN_OR_RETURN(std::unique_ptr<WorkerProcess> worker, WorkerProcess::Start(options));
+    auto kernels = std::make_shared<const ForeignKernels>(std::move(worker), artefact.weights);
+    TCC_RETURN_IF_ERROR(kernels->Load(artefact));
+    LoadedKernels loaded;
+    loaded.entries.assign(artefact.metadata.kernels.size(), kernels.get());
+    loaded.module = std::move(kernels);
+    return loaded;
+  }
+
+  int64_t TensorAlignment(DType dtype) const override {
+    return std::max<int64_t>(dtype.bits() / 8, 1);
+  }
+
+  Status Launch(const LoadedKernels& kernels, size_t kernel,
+                const LaunchArguments& arguments) const override {
+    return static_cast<const ForeignKernels*>(kernels.module.get())->Launch(kernel, arguments);
+  }
+
+ private:
+  std::shared_ptr<ThreadPool> pool_;
+  std::string command_;
+};
+
+}  // namespace
+
+StatusOr<std::string> FindForeignWorker(CpuArch arch) {
+  const auto* emulation = std::ranges::find(kEmulations, arch, &Emulation::arch);
+  if (emulation == std::end(kEmulations)) {
+    return Missing("nothing here runs kernels for {}", RowOf(arch).name);
+  }
+  const char* given = std::getenv(emulation->variable);
+  if (given != nullptr && *given != '\0') return std::string(given);
+  std::error_code ignored;
+  const fs::path own = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+  const fs::path worker = (own / "../.." / emulation->preset / "bin/tcc-worker").lexically_normal();
+  const std::string qemu = OnPath(emulation->program);
+  if (qemu.empty() || !IsProgram(worker)) {
+    return Missing(
+        "kernels for {} run in {} by {}; one is not there: run scripts/{}_sysroot.sh, then "
+        "cmake --preset {} and cmake --build --preset {}, or set {} to a command",
+        RowOf(arch).name, worker.string(), emulation->program, emulation->preset, emulation->preset,
+        emulation->preset, emulation->variable);
+  }
+  std::string command = qemu;
+  if (fs::is_directory(emulation->libraries, ignored)) {
+    command += fmt::format(" -L {}", emulation->libraries);
+  }
+  return fmt::format("{} '{}'", command, worker.string());
+}
+
+std::shared_ptr<const Device> MakeForeignCpuDevice(std::shared_ptr<ThreadPool> pool,
+                                                   std::string command) {
+  return std::make_shared<const ForeignCpuDevice>(std::move(pool), std::move(command));
+}
+
+}  // namespace tcc

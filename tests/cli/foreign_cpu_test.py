@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""Kernels for aarch64 in a worker that qemu runs: networks, and the features of each row."""
+
+import os
+import shutil
+import unittest
+
+from tcc_command import ROOT, CommandTest, main
+
+WORKER = ROOT / "build/arm64/bin/tcc-worker"
+QEMU = shutil.which("qemu-aarch64")
+NETWORKS = ["dqn", "resnet18", "resnet50", "mobilenet_v2", "r3d_18", "dcgan", "vit_b_16", "bert_base",
+            "llama_block", "lstm_lm"]
+# The CPU of qemu's that has the features of a row and no more, where there is one.
+CPUS = {"aarch64-v8.2": "neoverse-n1", "aarch64-v8.6": "max"}
+
+
+def worker_on(cpu):
+    return f"{QEMU} -cpu {cpu} -L /usr/aarch64-linux-gnu '{WORKER}'"
+
+
+class Absent(CommandTest):
+    def test_without_a_worker_the_commands_that_make_one_are_named(self):
+        model = self.export("dqn", "--small")
+        self.call("check", model, "--target", "aarch64-v8.2", "--emulate", expect=5, PATH="/nowhere",
+                  TCC_WORKER_AARCH64="")
+        self.assertIn("run scripts/arm64_sysroot.sh, then cmake --preset arm64", self.error)
+
+    def test_an_artefact_for_another_cpu_is_refused_by_both_names(self):
+        if os.uname().machine != "x86_64":
+            self.skipTest("this machine is another one")
+        artefact = self.folder / "m.tcc"
+        self.call("compile", self.export("dqn", "--small"), "--target", "aarch64-v8.6", "-o", artefact)
+        self.call("run", artefact, "--random", "1", expect=5)
+        self.assertIn("kernels are for aarch64; this CPU is x86-64", self.error)
+
+    def test_emulation_is_for_others(self):
+        self.call("check", self.export("dqn", "--small"), "--target", "native", "--emulate", expect=2)
+        self.assertIn("--emulate runs kernels for GPUs and foreign CPUs; target 'native' is neither",
+                      self.error)
+
+
+@unittest.skipUnless(QEMU and WORKER.exists(),
+                     f"no {WORKER} or no qemu-aarch64; scripts/arm64_sysroot.sh and the preset arm64 "
+                     "make them")
+class ForeignCpu(CommandTest):
+    def check(self, model, target, *options, cpu=None, expect=0):
+        environment = {"TCC_WORKER_AARCH64": worker_on(cpu or CPUS[target])}
+        return self.call("check", model, "--target", target, "--emulate", *options, expect=expect,
+                         **environment)
+
+    def test_networks_agree_with_the_interpreter(self):
+        for network in NETWORKS:
+            model = self.export(network, "--small")
+            for target in CPUS:
+                with self.subTest(network=network, target=target):
+                    self.assertRegex(self.check(model, target), r"\d+ elements, 0 differ")
+
+    def test_numeric_modes_are_within_their_bounds(self):
+        model = self.export("bert_base", "--small")
+        for numeric in ["bf16", "fp16", "tf32"]:
+            with self.subTest(numeric=numeric):
+                said = self.check(model, "aarch64-v8.6", "--numeric", numeric)
+                self.assertRegex(said, r"\d+ elements, 0 differ")
+
+    def test_an_artefact_runs_on_two_threads(self):
+        model, artefact = self.export("resnet18", "--small"), self.folder / "m.tcc"
+        self.call("compile", model, "--target", "aarch64-v8.2", "-o", artefact)
+        said = self.call("check", model, artefact, "--emulate", "--threads", "2",
+                         TCC_WORKER_AARCH64=worker_on("neoverse-n1"))
+        self.assertRegex(said, r"\d+ elements, 0 differ")
+
+    def test_kernels_for_more_than_the_cpu_has_are_refused(self):
+        model = self.export("dqn", "--small")
+        self.check(model, "aarch64-v8.6", cpu="neoverse-n1", expect=5)
+        self.assertIn("the kernels need i8mm, bf16, which this CPU lacks", self.error)
+        self.check(model, "aarch64-v8.2", cpu="cortex-a53", expect=5)
+        self.assertIn("the kernels need lse, rdm, dotprod, fullfp16, which", self.error)
+
+
+if __name__ == "__main__":
+    main()

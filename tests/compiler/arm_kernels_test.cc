@@ -1,0 +1,77 @@
+// Kernels for aarch64, compiled on any machine.
+
+#include <elf.h>
+
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <regex>
+
+#include "compiler/dump_stage.h"
+#include "models/zoo/graph_builder.h"
+#include "models/zoo/zoo.h"
+#include "runtime/executor/module.h"
+#include "tests/compiler/run_compiled.h"
+
+namespace tcc {
+namespace {
+
+constexpr const char* kRows[] = {"aarch64-v8.2", "aarch64-v8.6"};
+
+Graph Product() {
+  GraphBuilder builder("product", 5);
+  ValueId x = builder.Input("x", {64, 64});
+  ValueId w = builder.Weight("w", {64, 128}, 0, 1);
+  builder.Output(builder.Emit("y", OpKind::kMatMul, {x, w}), {64, 128});
+  return builder.Take();
+}
+
+uint16_t MachineOf(std::span<const uint8_t> object) {
+  Elf64_Ehdr header;
+  REQUIRE(object.size() >= sizeof(header));
+  std::memcpy(&header, object.data(), sizeof(header));
+  return header.e_machine;
+}
+
+int CountOf(const std::string& text, const char* pattern) {
+  std::regex instruction(pattern);
+  return static_cast<int>(std::distance(std::sregex_iterator(text.begin(), text.end(), instruction),
+                                        std::sregex_iterator()));
+}
+
+}  // namespace
+
+TEST_CASE("networks compile for aarch64 and are refused on other CPUs by both names",
+          "[compiler][arm]") {
+  for (const std::string& name : ZooNames()) {
+    Graph graph = *BuildZoo(name, {.small = true});
+    for (const char* row : kRows) {
+      INFO(name << " for " << row);
+      Artefact artefact = Compiled(graph, row);
+      CHECK(MachineOf(artefact.kernels.bytes) == EM_AARCH64);
+      for (const std::string& feature : artefact.metadata.cpu_features) {
+        CHECK(feature.find("avx") == std::string::npos);
+      }
+      if (kHostArch == CpuArch::kArm64) continue;
+      Status status = Module::FromArtefact(std::move(artefact)).status();
+      CHECK(status.code() == absl::StatusCode::kUnavailable);
+      CHECK(Message(status) == "kernels are for aarch64; this CPU is x86-64");
+    }
+  }
+}
+
+TEST_CASE("a product on aarch64 multiplies vectors by single elements", "[compiler][arm]") {
+  for (const char* row : kRows) {
+    DumpOptions options;
+    options.target = *FindTarget(row);
+    options.stage = Stage::kAsm;
+    const std::string text = DumpStage(Product(), options).value();
+    INFO(text);
+    const int all = CountOf(text, R"(fmla\s+v\d+\.4s)");
+    const int by_element = CountOf(text, R"(fmla\s+v\d+\.4s, v\d+\.4s, v\d+\.s\[\d\])");
+    CHECK(all >= 16);
+    CHECK(4 * by_element >= 3 * all);
+    CHECK(CountOf(text, R"(fmul\s+v\d+\.4s)") == 0);
+  }
+}
+
+}  // namespace tcc
