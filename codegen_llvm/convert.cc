@@ -114,7 +114,7 @@ Value* FloatToNarrowInteger(llvm::IRBuilderBase& b, Value* value, DType to, llvm
   return b.CreateTrunc(b.CreateFPToSI(value, SameLanes(value, b.getInt32Ty())), type);
 }
 
-// Converts vectors of f32 to i32. LLVM does so lane by lane where it must saturate.
+// Converts vectors of f32 to i32. For x86 LLVM does so lane by lane where it must saturate.
 Value* FloatsToWords(llvm::IRBuilderBase& b, Value* value, llvm::Type* type) {
   constexpr double kBeyond = 0x1p31, kLast = 0x1.fffffep30;
   Value* above =
@@ -131,7 +131,9 @@ Value* FloatToInteger(llvm::IRBuilderBase& b, Value* value, DType to) {
   llvm::Type* type = SameLanes(value, RegisterType(b.getContext(), to.element()));
   if (to.is_integer() && to.bits() <= 16) return FloatToNarrowInteger(b, value, to, type);
   bool is_f32 = value->getType()->getScalarType()->isFloatTy();
-  if (is_f32 && to.element() == kInt32 && LanesOf(value) > 1) return FloatsToWords(b, value, type);
+  if (is_f32 && to.element() == kInt32 && LanesOf(value) > 1 && IsForX86(b)) {
+    return FloatsToWords(b, value, type);
+  }
   llvm::Intrinsic::ID saturate =
       to.is_signed_integer() ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
   return b.CreateIntrinsic(saturate, {type, value->getType()}, {value});

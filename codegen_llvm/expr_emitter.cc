@@ -33,13 +33,13 @@ bool IsNeverNan(Value* value) {
   return imm && !imm->isNaN();
 }
 
-// Emits min or max; the result is NaN if either operand is. If one operand is a constant, as in
-// relu, that is one instruction: x86's max gives its second operand when either is NaN. Otherwise
-// the NaN check is on y, the new operand of a reduction, so that the dependency chain is the max
-// alone.
+// Emits min or max; the result is NaN if either operand is. ARM has an instruction for it. x86's
+// max gives its second operand when either is NaN: that is one instruction if one operand is a
+// constant, as in relu. Otherwise the NaN check is on y, the new operand of a reduction, so that
+// the dependency chain is the max alone.
 Value* FloatMinMax(llvm::IRBuilderBase& b, bool is_min, Value* x, Value* y) {
   if (IsNeverNan(x)) std::swap(x, y);
-  if (IsNeverNan(y)) {
+  if (IsNeverNan(y) && IsForX86(b)) {
     Value* y_wins = is_min ? b.CreateFCmpOLT(y, x) : b.CreateFCmpOGT(y, x);
     return b.CreateSelect(y_wins, y, x);
   }

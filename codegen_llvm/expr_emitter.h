@@ -78,6 +78,16 @@ class ExprEmitter {
                   const llvm::Value* mask) const;
   // Loads lanes at a constant stride > 1, in their memory form; `passthrough` where the mask (may
   // be null) does not hold.
+  // Load, gather and store the lanes that a mask holds for; others have the lanes of `passthrough`.
+  // On a machine without masks all lanes are accessed, one by one: the others' elsewhere.
+  llvm::Value* LoadMasked(llvm::Type* type, llvm::Value* address, llvm::Align align,
+                          llvm::Value* mask, llvm::Value* passthrough);
+  llvm::Value* GatherMasked(llvm::Value* addresses, llvm::Align align, llvm::Value* mask,
+                            llvm::Value* passthrough);
+  llvm::Value* StoreMasked(llvm::Value* value, llvm::Value* address, llvm::Align align,
+                           llvm::Value* mask);
+  llvm::Value* ScatterMasked(llvm::Value* value, llvm::Value* addresses, llvm::Align align,
+                             llvm::Value* mask);
   llvm::Value* LoadStrided(const Var& buffer, const LaneIndex& index, llvm::Value* mask,
                            llvm::Value* passthrough);
   // Loads words of four bytes each, lane after lane.

@@ -102,6 +102,7 @@ EmittedKernel EmitKernel(llvm::LLVMContext& context, const Function& fn, const T
                     .needs = needs,
                     .machine = {.arch = target.arch,
                                 .vector_bytes = target.vector_bytes,
+                                .has_masks = target.arch == CpuArch::kX86,
                                 .dots_bytes = DotsBytes(machine),
                                 .dots_bfloats = DotsBFloats(machine),
                                 .amx = target.amx}};

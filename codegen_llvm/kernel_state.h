@@ -31,8 +31,9 @@ struct BufferBinding {
 struct MachineFacts {
   CpuArch arch = CpuArch::kX86;
   int64_t vector_bytes = 0;
-  bool dots_bytes = false;    // whether the machine has vpdpbusd
-  bool dots_bfloats = false;  // and vdpbf16ps
+  bool has_masks = false;     // vectors are loaded and stored under masks
+  bool dots_bytes = false;    // DotsBytes
+  bool dots_bfloats = false;  // DotsBFloats
   bool amx = false;           // whether the target has tdpbusd and tdpbf16ps
 };
 

@@ -12,4 +12,5 @@ class Module;
 class TargetMachine;
 class Type;
 class Value;
+struct Align;
 }  // namespace llvm

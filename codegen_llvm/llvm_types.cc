@@ -2,6 +2,8 @@
 
 #include <llvm/IR/DerivedTypes.h>
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+#include <llvm/TargetParser/Triple.h>
 
 #include "support/storage_types.h"
 
@@ -40,6 +42,10 @@ llvm::Value* Splat(llvm::IRBuilderBase& b, llvm::Value* value, int lanes) {
 int LanesOf(llvm::Value* value) {
   auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(value->getType());
   return vector ? static_cast<int>(vector->getNumElements()) : 1;
+}
+
+bool IsForX86(const llvm::IRBuilderBase& b) {
+  return llvm::Triple(b.GetInsertBlock()->getModule()->getTargetTriple()).isX86();
 }
 
 llvm::Type* SameLanes(llvm::Value* value, llvm::Type* element) {

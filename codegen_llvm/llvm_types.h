@@ -17,6 +17,8 @@ llvm::Type* MemoryType(llvm::LLVMContext& context, DType dtype);
 // Returns `value` in every lane; `lanes` may be 1.
 llvm::Value* Splat(llvm::IRBuilderBase& b, llvm::Value* value, int lanes);
 int LanesOf(llvm::Value* value);
+// Checks whether the builder's module is for x86.
+bool IsForX86(const llvm::IRBuilderBase& b);
 // Returns the type of `value` with its elements replaced by `element`.
 llvm::Type* SameLanes(llvm::Value* value, llvm::Type* element);
 

@@ -78,6 +78,14 @@ Value* Gather(llvm::IRBuilderBase& b, Value* addresses, llvm::Align align, Value
   return WithLanes(b, loaded, lanes);
 }
 
+// Returns the address of each lane of a vector in memory.
+Value* LaneAddresses(llvm::IRBuilderBase& b, llvm::Type* vector, Value* address) {
+  std::vector<llvm::Constant*> steps;
+  const auto lanes = llvm::cast<llvm::FixedVectorType>(vector)->getNumElements();
+  for (unsigned lane = 0; lane < lanes; ++lane) steps.push_back(b.getInt64(lane));
+  return b.CreateGEP(vector->getScalarType(), address, llvm::ConstantVector::get(steps));
+}
+
 // The largest stride, in cells per lane, that is loaded in pieces; beyond it most loaded cells are
 // unused. Windows of strides 5 to 7 took a third to two thirds of the time of gathers, in vectors
 // of 16, 8 and 2 lanes.
@@ -245,26 +253,51 @@ Value* ExprEmitter::LoadLanes(const Var& buffer, const Expr& index, Value* other
     if (reversed && mask) passthrough = Reversed(b_, passthrough);
     bool plain = !mask || MayTouchAll(buffer, first, dtype.lanes());
     value = plain ? static_cast<Value*>(b_.CreateAlignedLoad(type, address, ElementAlign(buffer)))
-                  : b_.CreateMaskedLoad(type, address, ElementAlign(buffer), mask, passthrough);
+                  : LoadMasked(type, address, ElementAlign(buffer), mask, passthrough);
     if (plain && mask && otherwise) value = b_.CreateSelect(mask, value, passthrough);
   } else if (lanes && IsInPieces(buffer, *lanes, dtype.lanes(), mask)) {
     return FromMemory(b_, LoadStrided(buffer, *lanes, mask, passthrough), dtype);
   } else {
     Value* addresses = Addresses(buffer, index, lanes, GatherLanes(dtype.lanes()));
-    // No machine gathers 8 or 16 bits: lanes are loaded one by one, and those that are masked
-    // would each be a branch.
-    bool is_narrow = mask && buffer.dtype().bits() < 32;
-    if (is_narrow) {
-      addresses = b_.CreateSelect(WithLanes(b_, mask, LanesOf(addresses)), addresses,
-                                  b_.CreateVectorSplat(LanesOf(addresses), ZeroLine()));
-    }
-    value = Gather(b_, addresses, ElementAlign(buffer), is_narrow ? nullptr : mask, passthrough);
-    if (is_narrow) value = b_.CreateSelect(mask, value, passthrough);
+    value = GatherMasked(addresses, ElementAlign(buffer), mask, passthrough);
   }
   // The line of zeros is no part of the buffer, but nothing ever stores to it.
   Annotate(value, buffer);
   if (reversed) value = Reversed(b_, value);
   return FromMemory(b_, value, dtype);
+}
+
+Value* ExprEmitter::LoadMasked(llvm::Type* type, Value* address, llvm::Align align, Value* mask,
+                               Value* passthrough) {
+  if (state_.machine.has_masks) {
+    return b_.CreateMaskedLoad(type, address, align, mask, passthrough);
+  }
+  return GatherMasked(LaneAddresses(b_, type, address), align, mask, passthrough);
+}
+
+Value* ExprEmitter::GatherMasked(Value* addresses, llvm::Align align, Value* mask,
+                                 Value* passthrough) {
+  // No machine gathers 8 or 16 bits: lanes are loaded one by one, and those that are masked would
+  // each be a branch.
+  bool one_by_one = !state_.machine.has_masks || passthrough->getType()->getScalarSizeInBits() < 32;
+  if (!mask || !one_by_one) return Gather(b_, addresses, align, mask, passthrough);
+  addresses = b_.CreateSelect(WithLanes(b_, mask, LanesOf(addresses)), addresses,
+                              b_.CreateVectorSplat(LanesOf(addresses), ZeroLine()));
+  return b_.CreateSelect(mask, Gather(b_, addresses, align, nullptr, passthrough), passthrough);
+}
+
+Value* ExprEmitter::StoreMasked(Value* value, Value* address, llvm::Align align, Value* mask) {
+  if (state_.machine.has_masks) return b_.CreateMaskedStore(value, address, align, mask);
+  return ScatterMasked(value, LaneAddresses(b_, value->getType(), address), align, mask);
+}
+
+Value* ExprEmitter::ScatterMasked(Value* value, Value* addresses, llvm::Align align, Value* mask) {
+  if (mask && !state_.machine.has_masks) {
+    Value* unused = StackSlot(state_, value->getType()->getScalarType());
+    addresses = b_.CreateSelect(mask, addresses, b_.CreateVectorSplat(LanesOf(addresses), unused));
+    mask = nullptr;
+  }
+  return b_.CreateMaskedScatter(value, addresses, align, mask);
 }
 
 Value* ExprEmitter::LoadWords(const PackedBytes& bytes, int lanes) {
@@ -281,8 +314,7 @@ Value* ExprEmitter::LoadWords(const PackedBytes& bytes, int lanes) {
     value = b_.CreateAlignedLoad(type, address, align);
   } else {
     Value* mask = is_inside ? nullptr : ActiveLanes(lanes);
-    value = mask ? static_cast<Value*>(b_.CreateMaskedLoad(type, address, align, mask,
-                                                           llvm::Constant::getNullValue(type)))
+    value = mask ? LoadMasked(type, address, align, mask, llvm::Constant::getNullValue(type))
                  : b_.CreateAlignedLoad(type, address, align);
   }
   Annotate(value, bytes.buffer);
@@ -296,8 +328,9 @@ bool ExprEmitter::IsInPieces(const Var& buffer, const LaneIndex& index, int lane
   int64_t most = buffer.dtype().bits() <= 8 ? kMaxPickedBytes : kMaxPickedStride;
   if (index.stride <= 1 || index.stride > most) return false;
   int64_t reach = index.stride * (lanes - 1) + 1;
-  return !mask || buffer.dtype().bits() >= 32 || index.stride <= kMaxPickedNarrow ||
-         MayTouchAll(buffer, index.base, static_cast<int>(reach));
+  if (!mask || MayTouchAll(buffer, index.base, static_cast<int>(reach))) return true;
+  return state_.machine.has_masks &&
+         (buffer.dtype().bits() >= 32 || index.stride <= kMaxPickedNarrow);
 }
 
 Value* ExprEmitter::LoadStrided(const Var& buffer, const LaneIndex& index, Value* mask,
@@ -338,8 +371,8 @@ Value* ExprEmitter::LoadSubByte(const Var& buffer, const Expr& index) {
     value = b_.CreateAlignedLoad(byte, address, llvm::Align(1));
   } else {
     Value* addresses = address_of(WithLanes(b_, place, GatherLanes(lanes)));
-    value = Gather(b_, addresses, llvm::Align(1), ActiveLanes(lanes),
-                   llvm::Constant::getNullValue(byte));
+    value = GatherMasked(addresses, llvm::Align(1), ActiveLanes(lanes),
+                         llvm::Constant::getNullValue(byte));
   }
   Annotate(value, buffer);
   // The nibble is shifted to the top, and from there down arithmetically or logically.
@@ -417,12 +450,11 @@ void ExprEmitter::StoreLanes(const Var& buffer, const Expr& index, Value* value)
       value = b_.CreateSelect(mask, value, old);
       mask = nullptr;
     }
-    access =
-        mask ? static_cast<Value*>(b_.CreateMaskedStore(value, address, ElementAlign(buffer), mask))
-             : b_.CreateAlignedStore(value, address, ElementAlign(buffer));
+    access = mask ? StoreMasked(value, address, ElementAlign(buffer), mask)
+                  : b_.CreateAlignedStore(value, address, ElementAlign(buffer));
   } else {
     Value* addresses = Addresses(buffer, index, lanes, dtype.lanes());
-    access = b_.CreateMaskedScatter(value, addresses, ElementAlign(buffer), mask);
+    access = ScatterMasked(value, addresses, ElementAlign(buffer), mask);
   }
   Annotate(access, buffer);
 }

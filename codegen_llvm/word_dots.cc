@@ -1,6 +1,7 @@
 #include "codegen_llvm/word_dots.h"
 
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/IntrinsicsAArch64.h>
 #include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/Target/TargetMachine.h>
@@ -16,7 +17,7 @@ namespace {
 using llvm::Value;
 using Instruction = std::optional<llvm::Intrinsic::ID>;
 
-// Returns the instruction for a vector of `lanes` words, among those for 4, 8 and 16.
+// Returns x86's instruction for a vector of `lanes` words, among those for 4, 8 and 16.
 Instruction InstructionFor(const KernelState& state, int lanes,
                            const llvm::Intrinsic::ID (&instructions)[3]) {
   if (state.machine.arch != CpuArch::kX86) return std::nullopt;
@@ -25,6 +26,19 @@ Instruction InstructionFor(const KernelState& state, int lanes,
   if (lanes == 8) return instructions[1];
   if (lanes == 16) return instructions[2];
   return std::nullopt;
+}
+
+// Checks for a vector of words that NEON multiplies and adds.
+bool IsNeonVector(const KernelState& state, Value* words) {
+  return state.machine.arch == CpuArch::kArm64 && LanesOf(words) == 4;
+}
+
+// Emits sum + an instruction of NEON's that dots the elements of words.
+Value* NeonDot(llvm::IRBuilderBase& b, llvm::Intrinsic::ID instruction, Value* sum, Value* x,
+               Value* y, llvm::Type* element) {
+  auto* elements = llvm::FixedVectorType::get(element, 128 / element->getScalarSizeInBits());
+  return b.CreateIntrinsic(instruction, {sum->getType(), elements},
+                           {sum, b.CreateBitCast(x, elements), b.CreateBitCast(y, elements)});
 }
 
 llvm::Type* Halves(llvm::IRBuilderBase& b, Value* words) {
@@ -49,14 +63,15 @@ Value* EmitDotOfHalves(KernelState& state, Value* x, Value* y) {
 }
 
 bool DotsBytes(const llvm::TargetMachine& machine) {
-  if (!machine.getTargetTriple().isX86()) return false;
   const llvm::MCSubtargetInfo& has = *machine.getMCSubtargetInfo();
+  if (machine.getTargetTriple().isAArch64()) return has.checkFeatures("+i8mm");
   return has.checkFeatures("+avxvnni") || has.checkFeatures("+avx512vnni,+avx512vl");
 }
 
 bool DotsBFloats(const llvm::TargetMachine& machine) {
-  return machine.getTargetTriple().isX86() &&
-         machine.getMCSubtargetInfo()->checkFeatures("+avx512bf16,+avx512vl");
+  const llvm::MCSubtargetInfo& has = *machine.getMCSubtargetInfo();
+  if (machine.getTargetTriple().isAArch64()) return has.checkFeatures("+bf16");
+  return has.checkFeatures("+avx512bf16,+avx512vl");
 }
 
 Value* EmitDotOfBytes(KernelState& state, Value* sum, Value* x, Value* y) {
@@ -67,6 +82,8 @@ Value* EmitDotOfBytes(KernelState& state, Value* sum, Value* x, Value* y) {
   Instruction instruction = InstructionFor(state, LanesOf(x), kAddDot);
   if (state.machine.dots_bytes && instruction)
     return b.CreateIntrinsic(*instruction, {}, {sum, x, y});
+  if (state.machine.dots_bytes && IsNeonVector(state, x))
+    return NeonDot(b, llvm::Intrinsic::aarch64_neon_usdot, sum, x, y, b.getInt8Ty());
   // The bytes in even and in odd places, each in a half of its own.
   llvm::Type* halves = Halves(b, x);
   Value* unsigned_bytes = b.CreateBitCast(x, halves);
@@ -100,6 +117,8 @@ Value* EmitDotOfBFloats(KernelState& state, Value* sum, Value* x, Value* y) {
     return b.CreateIntrinsic(*instruction, {},
                              {sum, b.CreateBitCast(x, halves), b.CreateBitCast(y, halves)});
   }
+  if (state.machine.dots_bfloats && IsNeonVector(state, x))
+    return NeonDot(b, llvm::Intrinsic::aarch64_neon_bfdot, sum, x, y, b.getBFloatTy());
   llvm::Type* single = SameLanes(x, b.getFloatTy());
   auto low = [&](Value* word) { return b.CreateBitCast(b.CreateShl(word, 16), single); };
   auto high = [&](Value* word) { return b.CreateBitCast(b.CreateAnd(word, 0xffff0000), single); };

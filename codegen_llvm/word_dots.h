@@ -7,17 +7,19 @@ namespace tcc {
 // Emits dot_i16x2(x, y) of words, one or a vector of them: vpmaddwd.
 llvm::Value* EmitDotOfHalves(KernelState& state, llvm::Value* x, llvm::Value* y);
 
-// Return whether the machine has vpdpbusd and vdpbf16ps for vectors of all its sizes.
+// Return whether the machine has vpdpbusd and vdpbf16ps for vectors of all its sizes, or NEON's
+// usdot and bfdot.
 bool DotsBytes(const llvm::TargetMachine& machine);
 bool DotsBFloats(const llvm::TargetMachine& machine);
 
-// Emits sum + dot_u8i8x4(x, y): vpdpbusd where the machine has it, else two dots of halves.
+// Emits sum + dot_u8i8x4(x, y): vpdpbusd or usdot where the machine has it, else two dots of
+// halves.
 llvm::Value* EmitDotOfBytes(KernelState& state, llvm::Value* sum, llvm::Value* x, llvm::Value* y);
 
 // Emits pack_bf16x2(low, high).
 llvm::Value* EmitPackOfBFloats(KernelState& state, llvm::Value* low, llvm::Value* high);
 
-// Emits sum + dot_bf16x2(x, y): vdpbf16ps where the machine has it, else two FMA of f32.
+// Emits sum + dot_bf16x2(x, y): vdpbf16ps or bfdot where the machine has it, else two FMA of f32.
 llvm::Value* EmitDotOfBFloats(KernelState& state, llvm::Value* sum, llvm::Value* x, llvm::Value* y);
 
 }  // namespace tcc

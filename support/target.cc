@@ -124,6 +124,8 @@ const std::vector<Target>& Table() {
        .needed_features = kArmFeatures,
        .vector_bytes = 16,
        .vector_registers = 32,
+       .dots_bytes = true,
+       .bf16_speedup = 2,  // Arm Neoverse N2 Software Optimization Guide: as often as FMLA
        .l1_bytes = 64 * kKiB,
        .l2_bytes = 512 * kKiB},
       {.name = "reference", .kind = TargetKind::kReference},

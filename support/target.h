@@ -45,9 +45,10 @@ struct Target {
   std::span<const std::string_view> needed_features = {};
   int vector_bytes = 0;  // CPU targets: widest vector register
   int vector_registers = 0;
-  bool dots_bytes = false;  // CPU targets: vpdpbusd adds four products of bytes to each lane
-  // CPU targets: products that vdpbf16ps adds in the time of one that FMA of f32 adds; 0 without
-  // it.
+  // CPU targets: vpdpbusd, or usdot of ARM, adds four products of bytes to each lane.
+  bool dots_bytes = false;
+  // CPU targets: products that vdpbf16ps, or bfdot of ARM, adds in the time of one that FMA of f32
+  // adds; 0 without it.
   double bf16_speedup = 0;
   // CPU targets: masked accesses cost nothing, so that a masked tail beats narrower vectors that
   // divide.

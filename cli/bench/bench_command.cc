@@ -7,6 +7,7 @@
 #include "cli/bench/bench_report.h"
 #include "cli/bench/chrome_trace.h"
 #include "cli/bench/cpu_activity.h"
+#include "cli/bench/instruction_report.h"
 #include "cli/bench/load.h"
 #include "cli/bench/percentiles.h"
 #include "cli/bench/profile.h"
@@ -18,6 +19,7 @@
 #include "cli/readable_units.h"
 #include "cli/standard_error.h"
 #include "cli/threads_option.h"
+#include "compiler/devices/foreign_cpu_device.h"
 #include "compiler/devices/reference_device.h"
 #include "runtime/executor/aligned_memory.h"
 #include "runtime/executor/binding.h"
@@ -44,6 +46,7 @@ struct BenchCommand {
   bool counters = false;
   std::string trace;
   bool json = false;
+  bool emulate = false;
   ProgressOptions progress;
 };
 
@@ -183,7 +186,35 @@ void WarnOfUnevenShares(const BenchCommand& command, const Module& module) {
             Counted(static_cast<size_t>(used), "thread"), there);
 }
 
+// Counts the instructions of one run in a worker for another CPU, where time would mean nothing.
+Status RunEmulated(BenchCommand& command) {
+  if (command.counters || !command.trace.empty() || command.streams > 1) {
+    return UsageError(
+        "--emulate counts instructions of one run; it takes no --counters, --trace or "
+        "--streams");
+  }
+  TCC_ASSIGN_OR_RETURN(Artefact artefact, ArtefactToMeasure(command));
+  TCC_ASSIGN_OR_RETURN(Target target, FindTarget(artefact.target));
+  if (target.kind != TargetKind::kCpu || target.arch == kHostArch) {
+    return UsageError("--emulate counts instructions of another CPU's kernels; target '{}' is none",
+                      target.name);
+  }
+  LoadOptions load;
+  load.pool = std::make_shared<ThreadPool>(ThreadPoolOptions{.threads = 1});
+  load.device = MakeForeignCpuDevice(load.pool, {.command = {}, .counts = true});
+  TCC_ASSIGN_OR_RETURN(Module module, Module::FromArtefact(std::move(artefact), load));
+  TCC_ASSIGN_OR_RETURN(std::vector<Tensor> inputs, FeedOf(command.feed, module.metadata()));
+  Executor executor(module);
+  auto run = [&] { return executor.Run(inputs).status(); };
+  // The run that is counted does nothing that is done once.
+  TCC_RETURN_IF_ERROR(run());
+  TCC_ASSIGN_OR_RETURN(std::vector<CountedKernel> counted, CountInstructions(executor, run));
+  PrintInstructions(module.artefact(), counted, command.json);
+  return OkStatus();
+}
+
 Status RunBench(BenchCommand& command) {
+  if (command.emulate) return RunEmulated(command);
   command.load.iterations = command.iterations;
   TCC_RETURN_IF_ERROR(CheckCommand(command));
   TCC_ASSIGN_OR_RETURN(std::vector<double> percentiles, ParsePercentiles(command.percentiles));
@@ -255,6 +286,9 @@ Action DeclareBench(CommandLine& line) {
   line.AddFlag("--counters", command->counters,
                "Also read a GPU's counters by CUPTI, which repeats each kernel: memory read and "
                "written, L2 hits, warps, tensor cores, multiply-adds");
+  line.AddFlag(
+      "--emulate", command->emulate,
+      "Count the instructions of another CPU's kernels in one run, by qemu, in place of time");
   line.AddOption("--trace", command->trace,
                  "Write a run's calls of kernels, by thread, as a trace for Perfetto or Chrome")
       .TypeName("FILE");

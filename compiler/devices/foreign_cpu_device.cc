@@ -12,6 +12,8 @@
 
 #include "runtime/measure/launch_messages.h"
 #include "runtime/supervise/worker_process.h"
+#include "support/check.h"
+#include "support/temporary_folder.h"
 
 namespace tcc {
 namespace {
@@ -51,11 +53,29 @@ std::string OnPath(const std::string& program) {
   return "";
 }
 
+// Returns the folder that this program is in.
+fs::path OwnFolder() {
+  std::error_code ignored;
+  return fs::read_symlink("/proc/self/exe", ignored).parent_path();
+}
+
+StatusOr<std::string> FindCountPlugin() {
+  const fs::path path = (OwnFolder() / "../lib/libtcc_qemu_counts.so").lexically_normal();
+  if (::access(path.c_str(), R_OK) == 0) return path.string();
+  return Missing("{}, by which qemu counts instructions, is not there", path.string());
+}
+
 // The kernels of an artefact, in a worker.
 class ForeignKernels {
  public:
-  ForeignKernels(std::unique_ptr<WorkerProcess> worker, SharedBytes weights)
-      : worker_(std::move(worker)), weights_(std::move(weights)) {}
+  ForeignKernels(std::unique_ptr<WorkerProcess> worker, SharedBytes weights,
+                 std::optional<TemporaryFolder> counters)
+      : worker_(std::move(worker)), weights_(std::move(weights)), counters_(std::move(counters)) {}
+
+  std::optional<InstructionCounts> last_counts() const {
+    std::lock_guard lock(mutex_);
+    return last_counts_;
+  }
 
   Status Load(const Artefact& artefact) const {
     std::lock_guard lock(mutex_);
@@ -80,6 +100,7 @@ class ForeignKernels {
     TCC_ASSIGN_OR_RETURN(MeasureFrame answer, Ask(FrameKind::kLaunch, Encode(message)));
     if (answer.kind != FrameKind::kLaunched) return Unexpected(answer);
     TCC_ASSIGN_OR_RETURN(LaunchedMessage launched, DecodeLaunched(answer.payload));
+    last_counts_ = launched.counts;
     return TakeBack(launched, regions);
   }
 
@@ -164,25 +185,36 @@ class ForeignKernels {
   mutable std::mutex mutex_;  // one question at a time
   std::unique_ptr<WorkerProcess> worker_;
   SharedBytes weights_;
+  std::optional<TemporaryFolder> counters_;  // holds the file of the counters, if there are any
+  mutable std::optional<InstructionCounts> last_counts_;
 };
 
 class ForeignCpuDevice : public Device {
  public:
-  ForeignCpuDevice(std::shared_ptr<ThreadPool> pool, std::string command)
-      : pool_(std::move(pool)), command_(std::move(command)) {}
+  ForeignCpuDevice(std::shared_ptr<ThreadPool> pool, ForeignCpuOptions options)
+      : pool_(std::move(pool)), options_(std::move(options)) {}
 
   StatusOr<LoadedKernels> LoadKernels(const Artefact& artefact) const override {
     if (artefact.metadata.kernels.empty()) return LoadedKernels{};
-    std::string command = command_;
+    std::string command = options_.command;
     if (command.empty()) {
       TCC_ASSIGN_OR_RETURN(Target target, FindTarget(artefact.target));
       TCC_ASSIGN_OR_RETURN(command, FindForeignWorker(target.arch));
     }
     WorkerOptions options;
     options.command = "exec " + command + " --stdio";
+    std::optional<TemporaryFolder> counters;
+    if (options_.counts) {
+      TCC_CHECK(pool_->threads() == 1) << "instructions of several threads cannot be counted";
+      TCC_ASSIGN_OR_RETURN(std::string plugin, FindCountPlugin());
+      TCC_ASSIGN_OR_RETURN(counters, TemporaryFolder::Make("the counts of instructions"));
+      options.command = fmt::format("QEMU_PLUGIN='{}' TCC_COUNTS='{}' {}", plugin,
+                                    *counters / "counts", options.command);
+    }
     options.hello.threads = static_cast<uint32_t>(pool_->threads());
     TCC_ASSIGN_OR_RETURN(std::unique_ptr<WorkerProcess> worker, WorkerProcess::Start(options));
-    auto kernels = std::make_shared<const ForeignKernels>(std::move(worker), artefact.weights);
+    auto kernels = std::make_shared<const ForeignKernels>(std::move(worker), artefact.weights,
+                                                          std::move(counters));
     TCC_RETURN_IF_ERROR(kernels->Load(artefact));
     LoadedKernels loaded;
     loaded.entries.assign(artefact.metadata.kernels.size(), kernels.get());
@@ -201,7 +233,7 @@ class ForeignCpuDevice : public Device {
 
  private:
   std::shared_ptr<ThreadPool> pool_;
-  std::string command_;
+  ForeignCpuOptions options_;
 };
 
 }  // namespace
@@ -214,8 +246,8 @@ StatusOr<std::string> FindForeignWorker(CpuArch arch) {
   const char* given = std::getenv(emulation->variable);
   if (given != nullptr && *given != '\0') return std::string(given);
   std::error_code ignored;
-  const fs::path own = fs::read_symlink("/proc/self/exe", ignored).parent_path();
-  const fs::path worker = (own / "../.." / emulation->preset / "bin/tcc-worker").lexically_normal();
+  const fs::path worker =
+      (OwnFolder() / "../.." / emulation->preset / "bin/tcc-worker").lexically_normal();
   const std::string qemu = OnPath(emulation->program);
   if (qemu.empty() || !IsProgram(worker)) {
     return Missing(
@@ -232,8 +264,14 @@ StatusOr<std::string> FindForeignWorker(CpuArch arch) {
 }
 
 std::shared_ptr<const Device> MakeForeignCpuDevice(std::shared_ptr<ThreadPool> pool,
-                                                   std::string command) {
-  return std::make_shared<const ForeignCpuDevice>(std::move(pool), std::move(command));
+                                                   ForeignCpuOptions options) {
+  return std::make_shared<const ForeignCpuDevice>(std::move(pool), std::move(options));
+}
+
+std::optional<InstructionCounts> CountsOfLastLaunch(const Module& module) {
+  if (dynamic_cast<const ForeignCpuDevice*>(&module.device()) == nullptr) return std::nullopt;
+  const auto* kernels = static_cast<const ForeignKernels*>(module.kernels().module.get());
+  return kernels != nullptr ? kernels->last_counts() : std::nullopt;
 }
 
 }  // namespace tcc

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
-#include "runtime/executor/device.h"
+#include "runtime/executor/module.h"
+#include "runtime/measure/instruction_counts.h"
 #include "support/target.h"
 
 namespace tcc {
@@ -14,11 +16,20 @@ namespace tcc {
 // there is none.
 StatusOr<std::string> FindForeignWorker(CpuArch arch);
 
-// Makes a device that runs kernels of another architecture in the worker that the command starts;
-// "": the one that FindForeignWorker finds for the artefact's target. Each set of loaded kernels
+struct ForeignCpuOptions {
+  std::string command = {};  // starts the worker; "": FindForeignWorker for the artefact's target
+  // Whether qemu counts the instructions of each launch, by the plugin in ../lib of this program's
+  // folder (tools/qemu). The pool must have one thread.
+  bool counts = false;
+};
+
+// Makes a device that runs kernels of another architecture in a worker. Each set of loaded kernels
 // has a worker with the pool's number of threads; launches send the memory that they use, and get
 // it back. A kernel that ends the worker makes the launch Unavailable, with the signal's name.
 std::shared_ptr<const Device> MakeForeignCpuDevice(std::shared_ptr<ThreadPool> pool,
-                                                   std::string command = {});
+                                                   ForeignCpuOptions options = {});
+
+// Returns what the last launch of the module's kernels executed; nullopt if nothing was counted.
+std::optional<InstructionCounts> CountsOfLastLaunch(const Module& module);
 
 }  // namespace tcc

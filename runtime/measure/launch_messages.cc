@@ -69,6 +69,10 @@ std::vector<uint8_t> Encode(const LaunchedMessage& message) {
   ByteWriter writer;
   writer.Count(message.regions.size());
   for (const std::vector<uint8_t>& bytes : message.regions) WriteBytes(writer, bytes);
+  writer.U8(message.counts ? 1 : 0);
+  if (message.counts) {
+    for (int64_t count : message.counts->of) writer.I64(count);
+  }
   return writer.Take();
 }
 
@@ -93,6 +97,13 @@ StatusOr<LaunchedMessage> DecodeLaunched(std::span<const uint8_t> payload) {
   LaunchedMessage message;
   const size_t regions = reader.Count(sizeof(uint32_t));
   for (size_t r = 0; r < regions; ++r) message.regions.push_back(ReadBytes(reader));
+  if (uint8_t counted = reader.U8(); counted == 1) {
+    message.counts.emplace();
+    for (int64_t& count : message.counts->of) count = reader.I64();
+  } else if (counted > 1) {
+    reader.Fail(
+        InvalidInput("launched message: whether it has counts is {}; expected 0 or 1", counted));
+  }
   TCC_RETURN_IF_ERROR(reader.Finish());
   return message;
 }

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "runtime/measure/instruction_counts.h"
 #include "support/status.h"
 
 // Messages by which a worker launches kernels one by one (measure_protocol.h). The payload of Load
@@ -32,9 +34,11 @@ struct LaunchMessage {
   std::vector<int64_t> shape_args;
 };
 
-// The bytes of each region after the launch.
+// The bytes of each region after the launch, and what was executed if the worker is emulated by
+// something that counts.
 struct LaunchedMessage {
   std::vector<std::vector<uint8_t>> regions;
+  std::optional<InstructionCounts> counts = {};
 };
 
 std::vector<uint8_t> Encode(const LaunchMessage& message);

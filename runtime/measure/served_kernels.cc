@@ -16,7 +16,8 @@ StatusOr<ServedKernels> ServedKernels::Load(std::span<const uint8_t> artefact,
   if (module.artefact().device != "cpu") {
     return InvalidInput("kernels are for device '{}'; expected 'cpu'", module.artefact().device);
   }
-  return ServedKernels(std::move(module));
+  TCC_ASSIGN_OR_RETURN(std::unique_ptr<EmulatorCounters> counters, EmulatorCounters::Open());
+  return ServedKernels(std::move(module), std::move(counters));
 }
 
 StatusOr<uint8_t*> ServedKernels::PlaceOf(const LaunchBuffer& buffer,
@@ -52,10 +53,12 @@ StatusOr<LaunchedMessage> ServedKernels::Launch(const LaunchMessage& message) co
     buffers.push_back(place);
     bytes.push_back(static_cast<int64_t>(buffer.bytes));
   }
-  TCC_RETURN_IF_ERROR(module_.device().Launch(
-      module_.kernels(), message.kernel,
-      {.buffers = buffers, .bytes = bytes, .shape_args = message.shape_args}));
+  const LaunchArguments arguments = {
+      .buffers = buffers, .bytes = bytes, .shape_args = message.shape_args};
+  const InstructionCounts before = counters_ ? counters_->Now() : InstructionCounts();
+  TCC_RETURN_IF_ERROR(module_.device().Launch(module_.kernels(), message.kernel, arguments));
   LaunchedMessage launched;
+  if (counters_) launched.counts = counters_->Now() - before;
   for (size_t r = 0; r < regions.size(); ++r) {
     launched.regions.emplace_back(regions[r], regions[r] + message.regions[r].bytes.size());
   }

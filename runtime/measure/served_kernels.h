@@ -8,7 +8,8 @@ namespace tcc {
 // An artefact's kernels in a worker, launched on memory that comes and goes with each launch.
 class ServedKernels {
  public:
-  // Error: of Module::FromBytes; InvalidArgument if kernels run on memory of a device.
+  // Error: of Module::FromBytes and EmulatorCounters::Open; InvalidArgument if kernels run on
+  // memory of a device.
   static StatusOr<ServedKernels> Load(std::span<const uint8_t> artefact,
                                       std::shared_ptr<ThreadPool> pool);
 
@@ -17,10 +18,12 @@ class ServedKernels {
   StatusOr<LaunchedMessage> Launch(const LaunchMessage& message) const;
 
  private:
-  explicit ServedKernels(Module module) : module_(std::move(module)) {}
+  ServedKernels(Module module, std::unique_ptr<EmulatorCounters> counters)
+      : module_(std::move(module)), counters_(std::move(counters)) {}
   StatusOr<uint8_t*> PlaceOf(const LaunchBuffer& buffer, std::span<uint8_t* const> regions) const;
 
   Module module_;
+  std::unique_ptr<EmulatorCounters> counters_;  // null: nothing counts
 };
 
 }  // namespace tcc

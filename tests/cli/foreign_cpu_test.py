@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Kernels for aarch64 in a worker that qemu runs: networks, and the features of each row."""
 
+import json
 import os
 import shutil
 import unittest
@@ -69,6 +70,25 @@ class ForeignCpu(CommandTest):
         said = self.call("check", model, artefact, "--emulate", "--threads", "2",
                          TCC_WORKER_AARCH64=worker_on("neoverse-n1"))
         self.assertRegex(said, r"\d+ elements, 0 differ")
+
+    def test_instructions_are_counted_to_the_digit(self):
+        model = self.export("dqn", "--small")
+        counted = [json.loads(self.call("bench", model, "--target", "aarch64-v8.2", "--emulate",
+                                        "--json", TCC_WORKER_AARCH64=worker_on("neoverse-n1")))
+                   for _ in range(2)]
+        self.assertEqual(counted[0], counted[1])
+        total = counted[0]["total"]
+        # A product is an instruction's or a part of one's; padding multiplies by 0.
+        flops = sum(row["flops"] * row["calls"] for row in counted[0]["kernels"])
+        self.assertGreaterEqual(2.4 * total["multiply_adds"], flops)
+        self.assertGreaterEqual(4 * total["multiplies"], total["multiply_adds"])
+        for part in ["vector", "loads", "stores", "branches"]:
+            self.assertGreater(total["all"], total[part])
+        self.assertGreater(total["percent_of_peak"], 5)
+        table = self.call("bench", model, "--target", "aarch64-v8.2", "--emulate",
+                          TCC_WORKER_AARCH64=worker_on("neoverse-n1"))
+        self.assertIn("cycles at the rates of neoverse-n1", table)
+        self.call("bench", model, "--target", "native", "--emulate", expect=2)
 
     def test_kernels_for_more_than_the_cpu_has_are_refused(self):
         model = self.export("dqn", "--small")

@@ -312,6 +312,18 @@ TEST_CASE("a CPU that dots bf16 adds two products by one instruction, others by 
   }
 }
 
+TEST_CASE("ARM dots bytes and bf16 by one instruction where it has it", "[codegen_llvm][arm]") {
+  auto text = [](const Function& fn, const char* target) {
+    return KernelText(fn, *FindTarget(target), "asm").value();
+  };
+  const Function bytes = DotOfBytes(256, 4, true);
+  CHECK(text(bytes, "aarch64-v8.6").find("usdot") != std::string::npos);
+  CHECK(text(bytes, "aarch64-v8.2").find("usdot") == std::string::npos);
+  const Function pairs = AddedPairs(256, 4);
+  CHECK(text(pairs, "aarch64-v8.6").find("bfdot") != std::string::npos);
+  CHECK(text(pairs, "aarch64-v8.2").find("bfdot") == std::string::npos);
+}
+
 TEST_CASE("division by constants is right on both sides of zero, with and without known signs",
           "[codegen_llvm]") {
   for (int64_t divisor : {1, 2, 3, 7, 8, 16, 100}) {

@@ -20,7 +20,7 @@ namespace {
 StatusOr<Module> InWorker(Artefact artefact, const std::string& command = TCC_REAL_WORKER) {
   LoadOptions options;
   options.pool = std::make_shared<ThreadPool>(ThreadPoolOptions{.threads = 2});
-  options.device = MakeForeignCpuDevice(options.pool, command);
+  options.device = MakeForeignCpuDevice(options.pool, {.command = command});
   return Module::FromArtefact(std::move(artefact), options);
 }
 
