@@ -83,6 +83,7 @@ ROOMS = {
     },
     "runtime": {
         "artefact": set(),
+        "vdla": {"artefact"},
         "executor": {"artefact"},
         "cpu": {"artefact", "executor"},
         "cuda": {"artefact", "executor"},
@@ -123,12 +124,13 @@ ROOMS = {
         "gpu": {"operator"},
         ".": {"operator", "cpu", "gpu"},
         "estimator": {"cpu", "."},
+        "arm64": set(),
     },
 }
 # Parts: the paths (prefix or stem) that make them, and what they may include besides themselves:
 # parts and folders.
 PARTS = {
-    "tcc_artefact": ("runtime", ("runtime/artefact/",), set()),
+    "tcc_artefact": ("runtime", ("runtime/artefact/", "runtime/vdla/"), set()),
     # What the embedding library without a compiler is made of.
     "tcc_embed": ("api", ("api/tcc_", "api/convert.", "api/devices.", "api/module", "api/runtime_"),
                   {"runtime", "tcc_artefact"}),

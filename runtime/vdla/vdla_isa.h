@@ -1,0 +1,111 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+// The instruction set of VDLA, an accelerator of int8 products for a CPU. Three units with a queue
+// each run side by side: load copies from memory to the chip, compute multiplies on the chip, store
+// copies results back. Load and compute, compute and store are neighbours that
+// exchange data and keep order by tokens. vdla_machine.h runs programs.
+//
+// A program means its instructions one after the other. Tokens must preserve that meaning.
+namespace tcc {
+
+// Elements of a vector; a block of weights is 16 vectors.
+inline constexpr int64_t kVdlaBlock = 16;
+// Bytes of a micro-op in memory: 11 + 11 + 7 bits number the vectors and blocks of the chip.
+inline constexpr int64_t kVdlaMicroOpBytes = 4;
+
+// The constants of the machine. The TVM paper (Chen et al., 2018, section 6.4) gives the sizes, the
+// clock and the product of 16 x 16 a cycle. The last four are chosen: a simple model of ResNet-18's
+// convolutions then has about the paper's shares of the peak.
+struct VdlaConfig {
+  int64_t activation_bytes = 32 << 10;
+  int64_t weight_bytes = 32 << 10;
+  int64_t sum_bytes = 128 << 10;
+  int64_t micro_ops = 8192;  // that the chip has room for
+  double hertz = 200e6;
+  int64_t bytes_per_cycle = 8;  // of memory; >= 1
+  int64_t memory_latency = 50;  // cycles before the first byte of a copy; >= 1
+  int64_t issue_cycles = 12;    // of a GEMM before its first product
+  int64_t queue_depth = 512;    // instructions that may wait for one unit; >= 1
+};
+
+enum class VdlaUnit : uint8_t { kLoad, kCompute, kStore };
+inline constexpr int kVdlaUnits = 3;  // of VdlaUnit
+
+// The memories of the chip. Activations are vectors of 16 int8, sums are vectors of 16 int32, and
+// weights are blocks of 16 (outputs) x 16 (inputs) int8. Their contents at the start are arbitrary.
+enum class VdlaMemory : uint8_t { kActivations, kWeights, kSums };
+inline constexpr int kVdlaMemories = 3;  // of VdlaMemory
+
+// An instruction begins when each neighbour that it pops from has a token for it, which it takes,
+// and pushes when it has ended. A token has no identity: four counters, two between each pair of
+// neighbours. All are zero at the start and must be zero at the end.
+struct VdlaTokens {
+  bool pop_previous = false;   // wait for the unit before: load for compute, compute for store
+  bool pop_next = false;       // wait for the unit behind
+  bool push_previous = false;  // tell the unit before
+  bool push_next = false;      // tell the unit behind
+  bool operator==(const VdlaTokens&) const = default;
+};
+
+// Copies a box of vectors of 16 elements. Activations and weights are loaded, as int8; sums are
+// stored, as int32.
+struct VdlaCopy {
+  VdlaMemory on_chip = VdlaMemory::kActivations;
+  // The first vector on the chip; the box lies there without gaps. Vector v of the weights is row
+  // v mod 16 of block v div 16.
+  uint32_t on_chip_at = 0;
+  // The operand of the call, and the element in it where the box begins.
+  uint32_t buffer = 0;
+  int64_t memory_at = 0;
+  // Vectors along each dimension that are in memory, the innermost first. Vectors of a row are
+  // neighbours, so that memory never moves fewer than 16 bytes at a time. The outer two may be 0:
+  // the box is padding.
+  std::array<uint32_t, 3> size = {1, 1, 1};
+  // Elements of memory from one row to the next, and from one plane to the next.
+  std::array<int64_t, 2> stride = {0, 0};
+  // Rows of zeros before and after the rows of each plane; planes of zeros before and after all.
+  // Zeros are written to the chip without a read. A store has none.
+  std::array<uint16_t, 4> pad = {0, 0, 0, 0};
+  bool operator==(const VdlaCopy&) const = default;
+};
+
+// sums[sum][o] += activations[activation][i] * weights[weight][o][i] over all i, for all o; sums
+// wrap around. Each field numbers a vector, `weight` a block.
+struct VdlaMicroOp {
+  uint32_t sum = 0, activation = 0, weight = 0;
+  bool operator==(const VdlaMicroOp&) const = default;
+};
+
+// Runs micro-ops in two nested loops, the first is the outer one:
+//
+//   for i in 0..loops[0]  for j in 0..loops[1]  for m in first..last
+//     micro_ops[m], with n += steps[n][0] * i + steps[n][1] * j for sum, activation and weight
+struct VdlaGemm {
+  // Write zeros to the sum instead of adding to it; activations and weights are not read.
+  bool reset = false;
+  uint32_t first = 0, last = 0;
+  std::array<uint32_t, 2> loops = {1, 1};
+  std::array<std::array<uint32_t, 2>, 3> steps = {};  // of the sum, the activation, the weight
+  bool operator==(const VdlaGemm&) const = default;
+};
+
+struct VdlaInstruction {
+  VdlaTokens tokens = {};
+  std::variant<VdlaCopy, VdlaGemm> work = {};
+  bool operator==(const VdlaInstruction&) const = default;
+};
+
+// The program of one kernel. Its micro-ops are loaded before the first instruction is fetched.
+struct VdlaProgram {
+  uint32_t buffers = 0;  // operands that a call passes
+  std::vector<VdlaMicroOp> micro_ops = {};
+  std::vector<VdlaInstruction> instructions = {};
+  bool operator==(const VdlaProgram&) const = default;
+};
+
+}  // namespace tcc
