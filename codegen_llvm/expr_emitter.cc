@@ -199,8 +199,10 @@ Value* ExprEmitter::EmitFloatBinary(ExprKind kind, Value* x, Value* y, DType dty
 
 Value* ExprEmitter::EmitIntegerBinary(ExprKind kind, const Expr& a, const Expr& b, DType dtype) {
   if (kind == ExprKind::kAdd) {
-    if (auto dot = DotIn(a, b, ScalarOp::kDotU8I8x4)) {
-      return EmitDotOfBytes(state_, Emit(dot->sum), Emit(dot->x), Emit(dot->y));
+    for (ScalarOp op : {ScalarOp::kDotU8I8x4, ScalarOp::kDotI8I8x4}) {
+      if (auto dot = DotIn(a, b, op)) {
+        return EmitDotOfBytes(state_, op, Emit(dot->sum), Emit(dot->x), Emit(dot->y));
+      }
     }
   }
   Value* x = Emit(a);

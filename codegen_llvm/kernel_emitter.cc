@@ -20,11 +20,17 @@ namespace {
 using llvm::Value;
 
 // "no-builtins": no pass may turn a loop into a call of memset. Without a wish for 512 bits LLVM
-// would split vectors in two on CPUs that once clocked lower with them. Bodies of parallel loops
-// take these over.
+// would split vectors in two on CPUs that once clocked lower with them. A vector of fixed length is
+// one of SVE's registers where these are known to be long enough. Bodies of parallel loops take
+// these over.
 void SetAttributes(llvm::Function& function, const Target& target) {
   function.setDoesNotThrow();
   function.addFnAttr("no-builtins");
+  if (target.sve_bytes[0] > 0) {
+    constexpr int kGranule = 16;  // bytes that LLVM counts the length in
+    function.addFnAttr(llvm::Attribute::getWithVScaleRangeArgs(
+        function.getContext(), target.sve_bytes[0] / kGranule, target.sve_bytes[1] / kGranule));
+  }
   if (target.vector_bytes < 64) return;
   function.addFnAttr("prefer-vector-width", "512");
   function.addFnAttr("min-legal-vector-width", "512");
@@ -97,15 +103,17 @@ EmittedKernel EmitKernel(llvm::LLVMContext& context, const Function& fn, const T
   llvm::Function* function = DeclareKernel(*module, b, fn.name, target);
   b.SetInsertPoint(llvm::BasicBlock::Create(context, "entry", function));
   RuntimeNeeds needs;
-  KernelState state{.module = *module,
-                    .builder = b,
-                    .needs = needs,
-                    .machine = {.arch = target.arch,
-                                .vector_bytes = target.vector_bytes,
-                                .has_masks = target.arch == CpuArch::kX86,
-                                .dots_bytes = DotsBytes(machine),
-                                .dots_bfloats = DotsBFloats(machine),
-                                .amx = target.amx}};
+  KernelState state{
+      .module = *module,
+      .builder = b,
+      .needs = needs,
+      .machine = {.arch = target.arch,
+                  .vector_bytes = target.vector_bytes,
+                  .has_masks = target.arch == CpuArch::kX86 || target.sve_bytes[0] > 0,
+                  .dots_bytes = DotsBytes(machine),
+                  .dots_signed_bytes = DotsSignedBytes(machine),
+                  .dots_bfloats = DotsBFloats(machine),
+                  .amx = target.amx}};
   state.function = function;
   state.runtime = function->getArg(0);
   BindParameters(state, fn);

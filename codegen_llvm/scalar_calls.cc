@@ -182,6 +182,7 @@ Value* FloatCall(KernelState& state, ScalarOp op, const Args& args) {
     case ScalarOp::kShiftRight:
     case ScalarOp::kDotI16x2:
     case ScalarOp::kDotU8I8x4:
+    case ScalarOp::kDotI8I8x4:
     case ScalarOp::kPackBf16x2:
     case ScalarOp::kDotBf16x2:
       TCC_UNREACHABLE();
@@ -218,8 +219,8 @@ Value* IntegerCall(llvm::IRBuilderBase& b, ScalarOp op, const Args& args, DType 
 Value* EmitScalarCall(KernelState& state, ScalarOp op, std::vector<Value*> args, DType dtype) {
   llvm::IRBuilderBase& b = state.builder;
   if (op == ScalarOp::kDotI16x2) return EmitDotOfHalves(state, args[0], args[1]);
-  if (op == ScalarOp::kDotU8I8x4) {
-    return EmitDotOfBytes(state, Int(args[0], 0), args[0], args[1]);
+  if (op == ScalarOp::kDotU8I8x4 || op == ScalarOp::kDotI8I8x4) {
+    return EmitDotOfBytes(state, op, Int(args[0], 0), args[0], args[1]);
   }
   if (op == ScalarOp::kPackBf16x2) return EmitPackOfBFloats(state, args[0], args[1]);
   if (op == ScalarOp::kDotBf16x2) {

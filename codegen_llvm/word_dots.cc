@@ -28,14 +28,27 @@ Instruction InstructionFor(const KernelState& state, int lanes,
   return std::nullopt;
 }
 
-// Checks for a vector of words that NEON multiplies and adds.
+constexpr int kNeonWords = 4;  // of a vector of 128 bits
+
+// Checks for a vector of words that NEON multiplies and adds, in one instruction or two.
 bool IsNeonVector(const KernelState& state, Value* words) {
-  return state.machine.arch == CpuArch::kArm64 && LanesOf(words) == 4;
+  const int lanes = LanesOf(words);
+  return state.machine.arch == CpuArch::kArm64 && (lanes == kNeonWords || lanes == 2 * kNeonWords);
 }
 
-// Emits sum + an instruction of NEON's that dots the elements of words.
+// Emits sum + an instruction of NEON's that dots the elements of words, for each half of vectors
+// that are twice as long.
 Value* NeonDot(llvm::IRBuilderBase& b, llvm::Intrinsic::ID instruction, Value* sum, Value* x,
                Value* y, llvm::Type* element) {
+  if (LanesOf(x) == 2 * kNeonWords) {
+    auto half = [&](Value* words, int first) {
+      return b.CreateShuffleVector(words, {first, first + 1, first + 2, first + 3});
+    };
+    auto dot = [&](int first) {
+      return NeonDot(b, instruction, half(sum, first), half(x, first), half(y, first), element);
+    };
+    return b.CreateShuffleVector(dot(0), dot(kNeonWords), {0, 1, 2, 3, 4, 5, 6, 7});
+  }
   auto* elements = llvm::FixedVectorType::get(element, 128 / element->getScalarSizeInBits());
   return b.CreateIntrinsic(instruction, {sum->getType(), elements},
                            {sum, b.CreateBitCast(x, elements), b.CreateBitCast(y, elements)});
@@ -46,6 +59,11 @@ llvm::Type* Halves(llvm::IRBuilderBase& b, Value* words) {
 }
 
 }  // namespace
+
+bool DotsSignedBytes(const llvm::TargetMachine& machine) {
+  return machine.getTargetTriple().isAArch64() &&
+         machine.getMCSubtargetInfo()->checkFeatures("+dotprod");
+}
 
 Value* EmitDotOfHalves(KernelState& state, Value* x, Value* y) {
   constexpr llvm::Intrinsic::ID kMultiplyAdd[] = {llvm::Intrinsic::x86_sse2_pmadd_wd,
@@ -74,28 +92,44 @@ bool DotsBFloats(const llvm::TargetMachine& machine) {
   return has.checkFeatures("+avx512bf16,+avx512vl");
 }
 
-Value* EmitDotOfBytes(KernelState& state, Value* sum, Value* x, Value* y) {
-  constexpr llvm::Intrinsic::ID kAddDot[] = {llvm::Intrinsic::x86_avx512_vpdpbusd_128,
-                                             llvm::Intrinsic::x86_avx512_vpdpbusd_256,
-                                             llvm::Intrinsic::x86_avx512_vpdpbusd_512};
+namespace {
+
+// Emits the dot of words of bytes by two of halves: of the bytes in even and in odd places.
+Value* DotByHalves(KernelState& state, bool is_signed, Value* x, Value* y) {
   llvm::IRBuilderBase& b = state.builder;
-  Instruction instruction = InstructionFor(state, LanesOf(x), kAddDot);
-  if (state.machine.dots_bytes && instruction)
-    return b.CreateIntrinsic(*instruction, {}, {sum, x, y});
-  if (state.machine.dots_bytes && IsNeonVector(state, x))
-    return NeonDot(b, llvm::Intrinsic::aarch64_neon_usdot, sum, x, y, b.getInt8Ty());
-  // The bytes in even and in odd places, each in a half of its own.
   llvm::Type* halves = Halves(b, x);
-  Value* unsigned_bytes = b.CreateBitCast(x, halves);
-  Value* signed_bytes = b.CreateBitCast(y, halves);
+  auto even = [&](Value* word, bool extends) {
+    Value* bytes = b.CreateBitCast(word, halves);
+    return extends ? b.CreateAShr(b.CreateShl(bytes, 8), 8) : b.CreateAnd(bytes, 0xff);
+  };
+  auto odd = [&](Value* word, bool extends) {
+    Value* bytes = b.CreateBitCast(word, halves);
+    return extends ? b.CreateAShr(bytes, 8) : b.CreateLShr(bytes, 8);
+  };
   auto dot = [&](Value* from_x, Value* from_y) {
     return EmitDotOfHalves(state, b.CreateBitCast(from_x, x->getType()),
                            b.CreateBitCast(from_y, y->getType()));
   };
-  Value* even =
-      dot(b.CreateAnd(unsigned_bytes, 0xff), b.CreateAShr(b.CreateShl(signed_bytes, 8), 8));
-  Value* odd = dot(b.CreateLShr(unsigned_bytes, 8), b.CreateAShr(signed_bytes, 8));
-  return b.CreateAdd(sum, b.CreateAdd(even, odd));
+  return b.CreateAdd(dot(even(x, is_signed), even(y, true)), dot(odd(x, is_signed), odd(y, true)));
+}
+
+}  // namespace
+
+Value* EmitDotOfBytes(KernelState& state, ScalarOp op, Value* sum, Value* x, Value* y) {
+  constexpr llvm::Intrinsic::ID kAddDot[] = {llvm::Intrinsic::x86_avx512_vpdpbusd_128,
+                                             llvm::Intrinsic::x86_avx512_vpdpbusd_256,
+                                             llvm::Intrinsic::x86_avx512_vpdpbusd_512};
+  llvm::IRBuilderBase& b = state.builder;
+  const bool is_signed = op == ScalarOp::kDotI8I8x4;
+  Instruction instruction = InstructionFor(state, LanesOf(x), kAddDot);
+  if (state.machine.dots_bytes && instruction && !is_signed)
+    return b.CreateIntrinsic(*instruction, {}, {sum, x, y});
+  const bool dots = is_signed ? state.machine.dots_signed_bytes : state.machine.dots_bytes;
+  if (dots && IsNeonVector(state, x)) {
+    auto dot = is_signed ? llvm::Intrinsic::aarch64_neon_sdot : llvm::Intrinsic::aarch64_neon_usdot;
+    return NeonDot(b, dot, sum, x, y, b.getInt8Ty());
+  }
+  return b.CreateAdd(sum, DotByHalves(state, is_signed, x, y));
 }
 
 Value* EmitPackOfBFloats(KernelState& state, Value* low, Value* high) {

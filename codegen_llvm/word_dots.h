@@ -10,11 +10,14 @@ llvm::Value* EmitDotOfHalves(KernelState& state, llvm::Value* x, llvm::Value* y)
 // Return whether the machine has vpdpbusd and vdpbf16ps for vectors of all its sizes, or NEON's
 // usdot and bfdot.
 bool DotsBytes(const llvm::TargetMachine& machine);
+// Returns whether it has NEON's sdot.
+bool DotsSignedBytes(const llvm::TargetMachine& machine);
 bool DotsBFloats(const llvm::TargetMachine& machine);
 
-// Emits sum + dot_u8i8x4(x, y): vpdpbusd or usdot where the machine has it, else two dots of
-// halves.
-llvm::Value* EmitDotOfBytes(KernelState& state, llvm::Value* sum, llvm::Value* x, llvm::Value* y);
+// Emits sum + dot_u8i8x4(x, y) or dot_i8i8x4(x, y): vpdpbusd, usdot or sdot where the machine has
+// it, else two dots of halves.
+llvm::Value* EmitDotOfBytes(KernelState& state, ScalarOp op, llvm::Value* sum, llvm::Value* x,
+                            llvm::Value* y);
 
 // Emits pack_bf16x2(low, high).
 llvm::Value* EmitPackOfBFloats(KernelState& state, llvm::Value* low, llvm::Value* high);

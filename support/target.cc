@@ -60,8 +60,10 @@ constexpr size_t kLevel3 = 13;  // the number of features of level 3
 
 // Arm Architecture Reference Manual, extensions of Armv8.1, 8.2 and 8.6. SIMD and the conversions
 // of f16 are in every CPU.
-constexpr std::string_view kArmFeatures[] = {"lse", "rdm", "dotprod", "fullfp16", "i8mm", "bf16"};
+constexpr std::string_view kArmFeatures[] = {"lse",  "rdm",  "dotprod", "fullfp16",
+                                             "i8mm", "bf16", "sve"};
 constexpr size_t kArm82 = 4;  // the number of features before Armv8.6
+constexpr size_t kArm86 = 6;  // before SVE
 
 constexpr int64_t kKiB = 1024;
 
@@ -86,6 +88,7 @@ const std::vector<Target>& Table() {
        .dots_bytes = NativeDotsBytes(),
        .bf16_speedup = NativeBf16Speedup(),
        .cheap_masks = NativeVectorBytes() == 64,
+       .multiplies_by_lane = kHostArch == CpuArch::kArm64,
        .amx = RequestAmx(),
        .l1_bytes = CacheBytes(_SC_LEVEL1_DCACHE_SIZE, 32 * kKiB),
        .l2_bytes = CacheBytes(_SC_LEVEL2_CACHE_SIZE, 512 * kKiB)},
@@ -114,6 +117,8 @@ const std::vector<Target>& Table() {
        .needed_features = std::span(kArmFeatures).first(kArm82),
        .vector_bytes = 16,
        .vector_registers = 32,
+       .dots_signed_bytes = true,
+       .multiplies_by_lane = true,
        .l1_bytes = 32 * kKiB,
        .l2_bytes = 256 * kKiB},
       // Neoverse N2 and V2, Apple's cores from M2 on.
@@ -121,13 +126,46 @@ const std::vector<Target>& Table() {
        .kind = TargetKind::kCpu,
        .arch = CpuArch::kArm64,
        .llvm_cpu = "generic",
-       .needed_features = kArmFeatures,
+       .needed_features = std::span(kArmFeatures).first(kArm86),
        .vector_bytes = 16,
        .vector_registers = 32,
        .dots_bytes = true,
+       .dots_signed_bytes = true,
        .bf16_speedup = 2,  // Arm Neoverse N2 Software Optimization Guide: as often as FMLA
+       .multiplies_by_lane = true,
        .l1_bytes = 64 * kKiB,
        .l2_bytes = 512 * kKiB},
+      // Every CPU with SVE: vectors of 16 bytes, whose tails are predicated.
+      {.name = "aarch64-sve",
+       .kind = TargetKind::kCpu,
+       .arch = CpuArch::kArm64,
+       .llvm_cpu = "generic",
+       .needed_features = kArmFeatures,
+       .vector_bytes = 16,
+       .vector_registers = 32,
+       .sve_bytes = {16, 256},
+       .dots_bytes = true,
+       .dots_signed_bytes = true,
+       .bf16_speedup = 2,
+       .cheap_masks = true,
+       .multiplies_by_lane = true,
+       .l1_bytes = 64 * kKiB,
+       .l2_bytes = 512 * kKiB},
+      // Neoverse V1.
+      {.name = "aarch64-sve256",
+       .kind = TargetKind::kCpu,
+       .arch = CpuArch::kArm64,
+       .llvm_cpu = "generic",
+       .needed_features = kArmFeatures,
+       .vector_bytes = 32,
+       .vector_registers = 32,
+       .sve_bytes = {32, 32},
+       .dots_bytes = true,
+       .dots_signed_bytes = true,
+       .bf16_speedup = 2,
+       .cheap_masks = true,
+       .l1_bytes = 64 * kKiB,
+       .l2_bytes = 1024 * kKiB},
       {.name = "reference", .kind = TargetKind::kReference},
       Gpu("sm_75", 75),
       Gpu("sm_80", 80),

@@ -45,14 +45,22 @@ struct Target {
   std::span<const std::string_view> needed_features = {};
   int vector_bytes = 0;  // CPU targets: widest vector register
   int vector_registers = 0;
+  // CPU targets: the least and the most bytes of SVE's vectors, whose predicates serve as masks; 0
+  // without SVE. Code relies on the length where both are the same.
+  std::array<int, 2> sve_bytes = {0, 0};
   // CPU targets: vpdpbusd, or usdot of ARM, adds four products of bytes to each lane.
   bool dots_bytes = false;
+  bool dots_signed_bytes =
+      false;  // CPU targets: sdot of ARM does so with data that are signed, too
   // CPU targets: products that vdpbf16ps, or bfdot of ARM, adds in the time of one that FMA of f32
   // adds; 0 without it.
   double bf16_speedup = 0;
   // CPU targets: masked accesses cost nothing, so that a masked tail beats narrower vectors that
   // divide.
   bool cheap_masks = false;
+  // CPU targets: a vector times one lane of another is one instruction, so that several terms of a
+  // row are loaded at once.
+  bool multiplies_by_lane = false;
   // CPU targets: AMX multiplies tiles of 16 rows of 64 bytes by tiles of 16 columns, tdpbusd and
   // tdpbf16ps.
   bool amx = false;

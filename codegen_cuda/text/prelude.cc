@@ -379,6 +379,14 @@ TCC_DEVICE T tcc_dot_u8i8x4(T x, T y) {
   }
   return (T)sum;
 }
+template <class T>
+TCC_DEVICE T tcc_dot_i8i8x4(T x, T y) {
+  int sum = 0;
+  for (int shift = 0; shift < 32; shift += 8) {
+    sum += (int)(signed char)(x >> shift) * (int)(signed char)(y >> shift);
+  }
+  return (T)sum;
+}
 TCC_DEVICE int tcc_pack_bf16x2(float low, float high) {
   return (int)(tcc_float_to_bfloat(low) | (unsigned)tcc_float_to_bfloat(high) << 16);
 }

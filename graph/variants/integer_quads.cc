@@ -32,9 +32,15 @@ std::optional<ByteFactor> SplitFactor(const WordFactor& factor) {
   return is_element ? std::optional(split) : std::nullopt;
 }
 
-// Returns the data, whose zero point must be one number; that of signed data is 128 more, as its
-// bytes are once they are unsigned.
-std::optional<ByteFactor> UnsignedData(const ComputeExpr& product, const WordFactor& factor) {
+// Returns whether the element's bytes have another sign than the dot takes for data.
+bool TurnsSigns(const WordFactor& factor, ScalarOp dot) {
+  return factor.element->dtype.is_signed_integer() != (dot == ScalarOp::kDotI8I8x4);
+}
+
+// Returns the data, whose zero point must be one number, with bytes of the sign that the dot takes:
+// where theirs is another, they and the zero point are 128 more, or less.
+std::optional<ByteFactor> DataOf(const ComputeExpr& product, const WordFactor& factor,
+                                 ScalarOp dot) {
   std::optional<ByteFactor> data = SplitFactor(factor);
   if (!data) return std::nullopt;
   for (const auto* axes : {&product.axes, &product.reduce_axes}) {
@@ -42,8 +48,9 @@ std::optional<ByteFactor> UnsignedData(const ComputeExpr& product, const WordFac
       if (UsesVar(data->zero, axis.var)) return std::nullopt;
     }
   }
-  if (factor.element->dtype.is_signed_integer()) {
-    data->zero = Simplify(data->zero + Const(kInt32, 128));
+  if (TurnsSigns(factor, dot)) {
+    const int64_t step = factor.element->dtype.is_signed_integer() ? 128 : -128;
+    data->zero = Simplify(data->zero + Const(kInt32, step));
   }
   return data;
 }
@@ -65,8 +72,8 @@ Expr PackedQuad(const std::vector<Expr>& numbers) {
   return word;
 }
 
-// Returns the word with 128 added to each of its signed bytes.
-Expr UnsignedBytes(const Expr& word) {
+// Returns the word with 128 added to each of its signed bytes, or subtracted from unsigned ones.
+Expr BytesOfOtherSign(const Expr& word) {
   return CallOf(ScalarOp::kBitXor, {word, Const(kInt32, -0x7f7f7f80)});
 }
 
@@ -115,11 +122,11 @@ std::optional<ColumnSums> SumColumns(TensorProgram& result, const ComputeExpr& p
 // A program whose product of bytes reads words of four.
 class QuadProgram {
  public:
-  QuadProgram(const TensorProgram& program, const WordProduct& product)
-      : program_(program), product_(product), result_(program) {}
+  QuadProgram(const TensorProgram& program, const WordProduct& product, ScalarOp dot)
+      : program_(program), product_(product), result_(program), dot_(dot) {}
 
   std::optional<TensorProgram> Build() {
-    std::optional<ByteFactor> data = UnsignedData(Stage(), product_.data);
+    std::optional<ByteFactor> data = DataOf(Stage(), product_.data, dot_);
     std::optional<ByteFactor> weight = SignedWeight(product_.weight);
     if (!data || !weight || !AddProduct(*data, *weight)) return std::nullopt;
     // Terms that a predicate leaves out are in the sums of the weight.
@@ -136,8 +143,8 @@ class QuadProgram {
   bool AddProduct(const ByteFactor& data, const ByteFactor& weight) {
     const WordPacking packing = {kQuad, PackedQuad};
     WordPacking data_packing = packing;
-    if (data.bytes.element->dtype.is_signed_integer()) {
-      data_packing.pack = [](const auto& numbers) { return UnsignedBytes(PackedQuad(numbers)); };
+    if (TurnsSigns(data.bytes, dot_)) {
+      data_packing.pack = [](const auto& numbers) { return BytesOfOtherSign(PackedQuad(numbers)); };
     }
     Buffer quads = AddWords(result_, product_, data.bytes, "_quads", kQuad);
     Buffer kernel = AddWords(result_, product_, weight.bytes, "_weight", kQuad);
@@ -147,7 +154,7 @@ class QuadProgram {
     quads_ = quads.var;
 
     ComputeExpr product = Stage();
-    SumWords(product, product_, ScalarOp::kDotU8I8x4, quads, kernel);
+    SumWords(product, product_, dot_, quads, kernel);
     std::vector<TensorExpr> stages = {*std::move(quad_stage)};
     std::vector<TensorExpr> first = {*std::move(kernel_stage)};
     if (IsConstant(data.zero, 0)) {
@@ -207,14 +214,15 @@ class QuadProgram {
   const TensorProgram& program_;
   const WordProduct& product_;
   TensorProgram result_;
+  ScalarOp dot_;
   Var quads_;
 };
 
 }  // namespace
 
-std::optional<TensorProgram> IntegerQuadsVariant(const TensorProgram& program) {
+std::optional<TensorProgram> IntegerQuadsVariant(const TensorProgram& program, ScalarOp dot) {
   std::optional<WordProduct> product = FindWordProduct(program, BytesLessZero());
-  return product ? QuadProgram(program, *product).Build() : std::nullopt;
+  return product ? QuadProgram(program, *product, dot).Build() : std::nullopt;
 }
 
 }  // namespace tcc

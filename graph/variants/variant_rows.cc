@@ -60,9 +60,17 @@ Made ByBFloatWords(const Source& source) {
   return Rounded(source, BFloatWords(source));
 }
 
+Made UnsignedQuads(const TensorProgram& program) {
+  return IntegerQuadsVariant(program, ScalarOp::kDotU8I8x4);
+}
+
+Made SignedQuads(const TensorProgram& program) {
+  return IntegerQuadsVariant(program, ScalarOp::kDotI8I8x4);
+}
+
 // Returns the product of words that tiles multiply, before operands are rounded.
 Made WordsOfTiles(const Source& source) {
-  Made words = Inlined(IntegerQuadsVariant(source.program));
+  Made words = Inlined(UnsignedQuads(source.program));
   return words ? words : BFloatWords(source);
 }
 
@@ -84,6 +92,7 @@ constexpr auto kOnGpu = [](const Target& t) { return t.kind == TargetKind::kGpu;
 constexpr auto kNotOnGpu = [](const Target& t) { return t.kind != TargetKind::kGpu; };
 constexpr auto kHasTiles = [](const Target& t) { return t.amx; };
 constexpr auto kHasByteDots = [](const Target& t) { return t.dots_bytes; };
+constexpr auto kHasSignedByteDots = [](const Target& t) { return t.dots_signed_bytes; };
 constexpr auto kHasBFloatDots = [](const Target& t) { return t.bf16_speedup > 0; };
 constexpr auto kHasFastBFloatDots = [](const Target& t) { return t.bf16_speedup > 1; };
 
@@ -91,8 +100,10 @@ constexpr VariantRow kVariants[] = {
     // name, place, make, saves time, needs, gains, why
     {"whole_tiles", 14, ByTiles, TilesSaveTime, kHasTiles, kHasTiles,
      "one instruction multiplies tiles of 16 x 16 words"},
-    {"integer_quads", 12, By<IntegerQuadsVariant>, kAlways, kHasByteDots, kHasByteDots,
+    {"integer_quads", 12, By<UnsignedQuads>, kAlways, kHasByteDots, kHasByteDots,
      "one instruction adds four products of bytes to each result"},
+    {"signed_integer_quads", 17, By<SignedQuads>, kAlways, kHasSignedByteDots, kHasSignedByteDots,
+     "the same, where data must be signed"},
     {"bfloat_pairs", 13, ByBFloatWords, kAlways, kHasBFloatDots, kHasFastBFloatDots,
      "one instruction adds two products of bf16 to each result"},
     {"wide_winograd", 3, ByTransforms<WideWinogradVariant>, IsFastestTile<WinogradTile::kFour>,

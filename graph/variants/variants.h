@@ -80,18 +80,19 @@ WinogradTile FastestWinogradTile(const TensorProgram& program);
 std::optional<TensorProgram> IntegerPairsVariant(const TensorProgram& program);
 
 // Returns the program with its product of bytes computed four terms at a time, which one
-// instruction of some CPUs adds to a vector of results (vpdpbusd: AVX-512 VNNI, AVX-VNNI). Words
-// hold unsigned bytes of the data and signed ones of the constant weight, and the zero point of the
-// data is made up for by sums of the weight:
+// instruction of some CPUs adds to a vector of results: `dot`, which is dot_u8i8x4 (vpdpbusd of
+// AVX-512 VNNI and AVX-VNNI, usdot of ARM) or dot_i8i8x4 (sdot of ARM). Words hold bytes of the
+// data, of the sign that it takes, and signed ones of the constant weight, and the zero point of
+// the data is made up for by sums of the weight:
 //
-//   quads[.., p, ..] = x[.., 4 p, ..] to x[.., 4 p + 3, ..], signed ones and their zero point 128
-//                      more; the padding is the zero point
+//   quads[.., p, ..] = x[.., 4 p, ..] to x[.., 4 p + 3, ..]; bytes of the other sign and their zero
+//                      point 128 more or less; the padding is the zero point
 //   columns[o] = sum over all taps of w: a Prepack's work, as weight[.., p, o] is
-//   out = sum over p of dot_u8i8x4(quads[.., p, ..], weight[.., p, o]) - zero * columns[o]
+//   out = sum over p of dot(quads[.., p, ..], weight[.., p, o]) - zero * columns[o]
 //
 // The result is the same integer. Returns nullopt where IntegerPairsVariant does, and if the weight
 // is unsigned or has a zero point, or the zero point of the data is not one number.
-std::optional<TensorProgram> IntegerQuadsVariant(const TensorProgram& program);
+std::optional<TensorProgram> IntegerQuadsVariant(const TensorProgram& program, ScalarOp dot);
 
 // Returns the program with its product of bf16 numbers computed two terms at a time, which one
 // instruction of some CPUs adds to a vector of results (vdpbf16ps: AVX512-BF16). With `rounds`,

@@ -86,10 +86,12 @@ int64_t DotOfHalves(int64_t a, int64_t b) {
   return WrapInteger(kInt32, low(a) * low(b) + high(a) * high(b));
 }
 
+// The bytes of `a` are of the type.
+template <typename Byte>
 int64_t DotOfBytes(int64_t a, int64_t b) {
   int64_t sum = 0;
   for (int shift = 0; shift < 32; shift += 8) {
-    sum += int64_t{static_cast<uint8_t>(a >> shift)} * static_cast<int8_t>(b >> shift);
+    sum += int64_t{static_cast<Byte>(a >> shift)} * static_cast<int8_t>(b >> shift);
   }
   return sum;
 }
@@ -255,8 +257,9 @@ std::optional<int64_t> EvaluateIntegerOp(ScalarOp op, DType type, int64_t a, int
   if (op == ScalarOp::kBitNot) return WrapInteger(type, ~a);
   if (op == ScalarOp::kShiftLeft || op == ScalarOp::kShiftRight) return Shift(op, type, a, b);
   if (op == ScalarOp::kDotI16x2) return DotOfHalves(a, b);
-  TCC_CHECK(op == ScalarOp::kDotU8I8x4) << RowOf(op).text << " of integers";
-  return DotOfBytes(a, b);
+  if (op == ScalarOp::kDotU8I8x4) return DotOfBytes<uint8_t>(a, b);
+  TCC_CHECK(op == ScalarOp::kDotI8I8x4) << RowOf(op).text << " of integers";
+  return DotOfBytes<int8_t>(a, b);
 }
 
 double EvaluateFloatOp(ScalarOp op, double a, double b) {
@@ -331,6 +334,7 @@ double EvaluateFloatOp(ScalarOp op, double a, double b) {
     case ScalarOp::kShiftRight:
     case ScalarOp::kDotI16x2:
     case ScalarOp::kDotU8I8x4:
+    case ScalarOp::kDotI8I8x4:
     case ScalarOp::kPackBf16x2:
     case ScalarOp::kDotBf16x2:
       break;

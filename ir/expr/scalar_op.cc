@@ -56,7 +56,8 @@ bool KeepsType(ScalarOp op) {
 }
 
 bool IsDotOfWords(ScalarOp op) {
-  return op == ScalarOp::kDotI16x2 || op == ScalarOp::kDotU8I8x4 || op == ScalarOp::kDotBf16x2;
+  return op == ScalarOp::kDotI16x2 || op == ScalarOp::kDotU8I8x4 || op == ScalarOp::kDotI8I8x4 ||
+         op == ScalarOp::kDotBf16x2;
 }
 
 }  // namespace tcc

@@ -56,6 +56,7 @@ namespace tcc {
     "the signed halves of two words: low * low + high * high, modulo 2^32")                     \
   X("dot_u8i8x4", kDotU8I8x4, 2, kWord,                                                         \
     "the sum of four products: a word's bytes, unsigned, by another's, signed")                 \
+  X("dot_i8i8x4", kDotI8I8x4, 2, kWord, "the same, both signed")                                \
   X("pack_bf16x2", kPackBf16x2, 2, kPack,                                                       \
     "a word of two bf16, rounded to nearest, halves to even; the first is the low half")        \
   X("dot_bf16x2", kDotBf16x2, 2, kUnpack,                                                       \

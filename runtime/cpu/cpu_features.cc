@@ -3,8 +3,10 @@
 #if defined(__aarch64__)
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
+#include <sys/prctl.h>
 #endif
 
+#include <absl/strings/numbers.h>
 #include <fmt/ranges.h>
 
 #include <fstream>
@@ -15,6 +17,9 @@
 
 namespace tcc {
 namespace {
+
+// The start of a feature's name that ends with the bits of SVE's vectors, "sve256".
+constexpr std::string_view kSveLength = "sve";
 
 struct FeatureRow {
   std::string_view name;  // LLVM's
@@ -75,11 +80,27 @@ constexpr FeatureRow kFeatures[] = {
     TCC_CPU_FEATURE("fullfp16", AT_HWCAP, HWCAP_ASIMDHP),
     TCC_CPU_FEATURE("i8mm", AT_HWCAP2, HWCAP2_I8MM),
     TCC_CPU_FEATURE("bf16", AT_HWCAP2, HWCAP2_BF16),
+    TCC_CPU_FEATURE("sve", AT_HWCAP, HWCAP_SVE),
 #endif
 };
 #undef TCC_CPU_FEATURE
 
+// Returns whether this process has SVE's vectors of that length.
+bool HasSveLength([[maybe_unused]] int bits) {
+#if defined(__aarch64__)
+  const int found = ::prctl(PR_SVE_GET_VL);
+  return found >= 0 && 8 * (found & PR_SVE_VL_LEN_MASK) == bits;
+#else
+  return false;
+#endif
+}
+
 bool IsPresent(const std::string& name) {
+  int bits = 0;  // "sve2" is another feature
+  if (name.starts_with(kSveLength) && absl::SimpleAtoi(name.substr(kSveLength.size()), &bits) &&
+      bits >= 128) {
+    return HasSveLength(bits);
+  }
   for (const FeatureRow& row : kFeatures) {
     if (row.name == name) return row.present();
   }
@@ -122,6 +143,9 @@ std::vector<std::string> RequiredCpuFeatures(const Target& target) {
     return features;
   }
   features.assign(target.needed_features.begin(), target.needed_features.end());
+  if (target.sve_bytes[0] > 0 && target.sve_bytes[0] == target.sve_bytes[1]) {
+    features.push_back(fmt::format("{}{}", kSveLength, 8 * target.sve_bytes[0]));
+  }
   return features;
 }
 

@@ -18,7 +18,8 @@ Status CheckCpuFeatures(std::span<const std::string> needed);
 std::string CpuModelName();
 
 // Returns the features that code for a target may use, which become Metadata::cpu_features: the
-// list of the target's row, this CPU's features for native, nothing for a target that is no CPU.
+// list of the target's row, "sve256" for vectors of just that length, this CPU's features for
+// native, nothing for a target that is no CPU.
 std::vector<std::string> RequiredCpuFeatures(const Target& target);
 
 }  // namespace tcc

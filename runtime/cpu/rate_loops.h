@@ -11,6 +11,6 @@ double RunFmaChains();
 
 // Reads the bytes, a multiple of kReadStep at a multiple of 64.
 void ReadInVectors(const uint8_t* bytes, int64_t count);
-inline constexpr int64_t kReadStep = 512;
+inline constexpr int64_t kReadStep = 512;  // bytes
 
 }  // namespace tcc

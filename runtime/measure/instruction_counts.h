@@ -20,7 +20,7 @@ enum class InstructionClass : uint8_t {
   kMultiplies,    // that multiply and add, one element or many
   kMultiplyAdds,  // the products that these add
 };
-inline constexpr size_t kInstructionClasses = 7;
+inline constexpr size_t kInstructionClasses = 7;  // of InstructionClass
 
 // Returns "all", "vector", ...
 std::string_view NameOf(InstructionClass counted);

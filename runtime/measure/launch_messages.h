@@ -18,7 +18,7 @@ struct LaunchRegion {
   uint32_t misalignment = 0;  // the remainder of its address by kLaunchAlignment
   std::vector<uint8_t> bytes;
 };
-inline constexpr uint32_t kLaunchAlignment = 64;
+inline constexpr uint32_t kLaunchAlignment = 64;  // bytes
 
 struct LaunchBuffer {
   static constexpr uint32_t kWeights = 0xffffffff;

@@ -13,7 +13,8 @@ QEMU = shutil.which("qemu-aarch64")
 NETWORKS = ["dqn", "resnet18", "resnet50", "mobilenet_v2", "r3d_18", "dcgan", "vit_b_16", "bert_base",
             "llama_block", "lstm_lm"]
 # The CPU of qemu's that has the features of a row and no more, where there is one.
-CPUS = {"aarch64-v8.2": "neoverse-n1", "aarch64-v8.6": "max"}
+CPUS = {"aarch64-v8.2": "neoverse-n1", "aarch64-v8.6": "max,sve=off", "aarch64-sve": "max,sve512=on",
+        "aarch64-sve256": "max,sve256=on,sve512=off"}
 
 
 def worker_on(cpu):
@@ -89,6 +90,17 @@ class ForeignCpu(CommandTest):
                           TCC_WORKER_AARCH64=worker_on("neoverse-n1"))
         self.assertIn("cycles at the rates of neoverse-n1", table)
         self.call("bench", model, "--target", "native", "--emulate", expect=2)
+
+    def test_every_length_of_vectors_is_right_or_refused(self):
+        model = self.export("vit_b_16", "--small")
+        for bits in [128, 256, 512, 1024, 2048]:
+            with self.subTest(bits=bits):
+                cpu = f"max,sve-default-vector-length={bits // 8}"
+                said = self.check(model, "aarch64-sve", cpu=cpu)
+                self.assertRegex(said, r"\d+ elements, 0 differ")
+                self.check(model, "aarch64-sve256", cpu=cpu, expect=0 if bits == 256 else 5)
+                if bits != 256:
+                    self.assertIn("the kernels need sve256, which this CPU lacks", self.error)
 
     def test_kernels_for_more_than_the_cpu_has_are_refused(self):
         model = self.export("dqn", "--small")

@@ -55,7 +55,7 @@ class Json(CommandTest):
         for name in names:
             jsonschema.Draft202012Validator.check_schema(
                 json.loads((FOLDER / f"{name}.json").read_text()))
-        used = {"error", "progress", "inspect-kernel"}
+        used = {"error", "progress", "inspect-kernel", "instructions"}
         page = (ROOT / "docs" / "json.md").read_text()
         for section in self.call("--help-markdown").split("\n## tcc ")[1:]:
             command = section.splitlines()[0]
@@ -129,6 +129,13 @@ class Json(CommandTest):
                      "--members", 1, "-o", cost_model)
         self.checked("cost-model-eval", "cost-model", "eval", cost_model, "--records", records)
         self.checked("cost-model-info", "cost-model", "info", cost_model)
+
+    def test_instructions_of_another_cpu(self):
+        doctor = {row["name"]: row["status"] for row in json.loads(self.call("doctor", "--json"))}
+        if doctor["aarch64 worker"] != "ok":
+            self.skipTest("no worker for aarch64; scripts/arm64_sysroot.sh and the preset arm64 make it")
+        self.checked("instructions", "bench", self.export("dqn", "--small"), "--target",
+                     "aarch64-v8.2", "--emulate")
 
     def test_a_calibration(self):
         self.checked("devices-calibrate", "devices", "calibrate")

@@ -204,13 +204,13 @@ TEST_CASE("halves of words are multiplied and added by every number of lanes", "
 }
 
 // z = x + dot of the bytes of x and y, or the dot alone.
-Function DotOfBytes(int64_t count, int lanes, bool is_added) {
+Function DotOfBytes(int64_t count, int lanes, bool is_added, ScalarOp op = ScalarOp::kDotU8I8x4) {
   Buffer x = FlatBuffer("X", kInt32, count);
   Buffer y = FlatBuffer("Y", kInt32, count);
   Buffer z = FlatBuffer("Z", kInt32, count);
   Var i = LoopVar("i");
   Expr index = lanes == 1 ? Expr(i) : Lanes(Expr(i) * Expr(lanes), lanes);
-  Expr value = CallOf(ScalarOp::kDotU8I8x4, {LoadOf(x, index), LoadOf(y, index)});
+  Expr value = CallOf(op, {LoadOf(x, index), LoadOf(y, index)});
   if (is_added) value = LoadOf(x, index) + value;
   return LoweredFunction("f", {x, y, z}, Loop(i, count / lanes, StoreTo(z, index, value)));
 }
@@ -220,14 +220,18 @@ TEST_CASE("bytes of words are multiplied and added by every number of lanes", "[
   FillOperands(xs, ys);
   int64_t count = static_cast<int64_t>(xs.size());
   for (int lanes : {1, 2, 4, 8, 16, 32}) {
-    for (bool is_added : {false, true}) {
+    for (auto [is_added, op] : {std::pair(false, ScalarOp::kDotU8I8x4),
+                                {true, ScalarOp::kDotU8I8x4},
+                                {false, ScalarOp::kDotI8I8x4},
+                                {true, ScalarOp::kDotI8I8x4}}) {
       std::vector<int32_t> zs(xs.size(), 77);
-      RunOn(DotOfBytes(count, lanes, is_added), xs, ys, zs);
+      RunOn(DotOfBytes(count, lanes, is_added, op), xs, ys, zs);
       for (size_t k = 0; k < xs.size(); ++k) {
         Wide sum = is_added ? Wide(xs[k]) : Wide(0);
         for (int shift = 0; shift < 32; shift += 8) {
-          sum += Wide(static_cast<uint8_t>(xs[k] >> shift)) *
-                 Wide(static_cast<int8_t>(ys[k] >> shift));
+          Wide byte = static_cast<uint8_t>(xs[k] >> shift);
+          if (op == ScalarOp::kDotI8I8x4) byte = static_cast<int8_t>(xs[k] >> shift);
+          sum += byte * Wide(static_cast<int8_t>(ys[k] >> shift));
         }
         INFO(xs[k] << ", " << ys[k] << ", lanes " << lanes << ", added " << is_added);
         REQUIRE(zs[k] == static_cast<int32_t>(sum));
@@ -319,6 +323,8 @@ TEST_CASE("ARM dots bytes and bf16 by one instruction where it has it", "[codege
   const Function bytes = DotOfBytes(256, 4, true);
   CHECK(text(bytes, "aarch64-v8.6").find("usdot") != std::string::npos);
   CHECK(text(bytes, "aarch64-v8.2").find("usdot") == std::string::npos);
+  const Function signed_bytes = DotOfBytes(256, 4, true, ScalarOp::kDotI8I8x4);
+  CHECK(text(signed_bytes, "aarch64-v8.2").find("sdot") != std::string::npos);
   const Function pairs = AddedPairs(256, 4);
   CHECK(text(pairs, "aarch64-v8.6").find("bfdot") != std::string::npos);
   CHECK(text(pairs, "aarch64-v8.2").find("bfdot") == std::string::npos);

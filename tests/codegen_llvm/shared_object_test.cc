@@ -92,7 +92,8 @@ bool Contains(const std::vector<uint8_t>& image, std::string_view text) {
 TEST_CASE("a shared object of every scalar op exports its kernels and needs nothing",
           "[codegen_llvm]") {
   std::vector<Function> kernels = EveryOp();
-  for (const char* name : {"native", "x86-64-v3", "x86-64-v4", "aarch64-v8.2", "aarch64-v8.6"}) {
+  for (const char* name : {"native", "x86-64-v3", "x86-64-v4", "aarch64-v8.2", "aarch64-v8.6",
+                           "aarch64-sve", "aarch64-sve256"}) {
     INFO(name);
     std::vector<uint8_t> image = ImageOf(kernels, 2, FindTarget(name).value());
     DynamicSection dynamic = ReadDynamic(image);

@@ -186,7 +186,9 @@ TEST_CASE("products of bytes in quads are the same integers", "[graph][variants]
     INFO(c.name);
     Task task = TaskOf(c);
     CHECK((FindVariant(task, "integer_quads") != nullptr) == is_in_quads);
+    CHECK((FindVariant(task, "signed_integer_quads") != nullptr) == is_in_quads);
     CHECK(CheckedVariants(task, ScalarOp::kDotU8I8x4) == (is_in_quads ? 1 : 0));
+    CHECK(CheckedVariants(task, ScalarOp::kDotI8I8x4) == (is_in_quads ? 1 : 0));
   }
 }
 

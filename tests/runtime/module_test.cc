@@ -68,10 +68,12 @@ TEST_CASE("each CPU target needs the features of its own row", "[runtime][module
     if (!listed) continue;
     constexpr std::string_view kOther[] = {"warp-drive"};
     target.needed_features = kOther;
+    target.sve_bytes = {};
     CHECK(RequiredCpuFeatures(target) == std::vector<std::string>{"warp-drive"});
   }
   CHECK(RequiredCpuFeatures(*FindTarget("x86-64-v4")).size() == 18);
   CHECK(RequiredCpuFeatures(*FindTarget("x86-64-v3")).size() == 13);
+  CHECK(RequiredCpuFeatures(*FindTarget("aarch64-sve256")).back() == "sve256");
   CHECK(RequiredCpuFeatures(*FindTarget("reference")).empty());
 }
 

@@ -56,6 +56,10 @@ TEST_CASE("rows leave the tail that costs least", "[schedule][tiles]") {
   // 17 tiles of 11 and one of 10.
   CHECK(ChooseRegisterTile(197, 64, Named("x86-64-v4"), kFloat32).rows == 11);
   CHECK(ChooseRegisterTile(49, 64, Named("x86-64-v4"), kFloat32).rows == 7);
+  // 10 * 2 sums, 10 vectors of terms, 2 of columns.
+  Target arm = Named("aarch64-v8.2");
+  CheckTile(ChooseRegisterTile(100, 64, arm, kFloat32, RowTerms::kInVectors), 10, 2, 4);
+  CheckTile(ChooseRegisterTile(104, 64, arm, kFloat32, RowTerms::kOneByOne), 13, 2, 4);
 }
 
 TEST_CASE("a window's tile is one vector wide, or two where registers hold both filters",

@@ -73,6 +73,11 @@ bool PrefetchPanels(RegisterTiling& t, const std::string& reader, const LoopRef&
   return any;
 }
 
+// Returns the innermost of the reduction's loops that stays one.
+const LoopRef& TermLoop(const RegisterTiling& t, const std::vector<LoopRef>& reduce) {
+  return reduce[reduce.size() - (t.terms() > 1 ? 2 : 1)];
+}
+
 // The initial numbers of panels and tiles that a piece computes in turn.
 struct Piece {
   int64_t panels = 1;         // of columns
@@ -105,7 +110,7 @@ WholeTile TileWhole(RegisterTiling t, const TileChoice& choice) {
   if (choice.order == TileOrder::kRowsOutside) std::ranges::reverse(tiles);
   std::vector<LoopRef> order = outer;
   order.insert(order.end(), tiles.begin(), tiles.end());
-  std::vector<LoopRef> reduce = KeysOf(block, t.reduce());
+  std::vector<LoopRef> reduce = t.SplitTerms(KeysOf(block, t.reduce()));
   t.NestTile(order, reduce);
   t.state.Do(ReverseComputeAt{reader.block, tiles.back()});
   t.state.Do(DecomposeReduction{block.name, reduce[0]});
@@ -114,13 +119,14 @@ WholeTile TileWhole(RegisterTiling t, const TileChoice& choice) {
     gain = t.CopyOthers(block.name, outer.back(), !piece.has_all_rows);
   }
   t.FillRegisters({block.name, block.name + ".init"});
+  t.LoadTerms(block.name, reduce);
   t.FillReader(reader);
   t.UnrollWindow();
   bool prefetches = false;
   if (ahead || (choice.order == TileOrder::kColumnsOutside && GainsByPrefetch(t, TermsOf(block)))) {
     // The next panel is another piece's, where a piece has one.
     LoopRef over = LevelKey(t.Key(t.columns()), piece.panels == 1 && !ahead ? 0 : 1);
-    prefetches = t.Panels() > 1 && PrefetchPanels(t, block.name, over, reduce.back());
+    prefetches = t.Panels() > 1 && PrefetchPanels(t, block.name, over, TermLoop(t, reduce));
   }
   RunInParallel(t.state, block, outer);
   return {std::move(t.state), prefetches, gain};
@@ -160,10 +166,12 @@ class SteppedTile {
         RFactorTile{block.name, LevelKey(steps, 0), TileForm::kNested, Scope::kLocal, step_});
     if (copies) t_.CopyOthers(step_, LevelKey(steps, 0), /*shares_panels=*/false);
     t_.FillRegisters({block.name, block.name + ".init", step_, step_ + ".init"});
+    std::vector<LoopRef> terms;
+    for (const LoopRef& loop : reduce) terms.push_back(Rekeyed(loop, step_));
+    t_.LoadTerms(step_, terms);
     if (GainsByPrefetch(t_, FirstStep() * TermsOfStep())) {
       LoopRef panel = Rekeyed(LevelKey(t_.Key(t_.columns()), 1), step_);
-      PrefetchPanels(t_, step_, panels == 1 ? LevelKey(steps, 0) : panel,
-                     Rekeyed(reduce.back(), step_));
+      PrefetchPanels(t_, step_, panels == 1 ? LevelKey(steps, 0) : panel, TermLoop(t_, terms));
     }
     if (reader) FillReader(reader->loops[t_.columns()]);
     RunInParallel(t_.state, block, outer);
@@ -232,12 +240,16 @@ class SteppedTile {
 
   // Splits the axis into steps. Returns the reduction's loops within one step.
   std::vector<LoopRef> SplitReduction(const LoopRef& steps) {
-    int64_t extent = ExtentOf(t_.block(), axis_);
-    LoopRef inner = LevelKey(steps, 1);
-    t_.state.Do(Split{steps, {t_.state.Size(inner, extent, {}, FirstStep())}});
     std::vector<LoopRef> reduce = KeysOf(t_.block(), t_.reduce());
+    LoopRef inner = LevelKey(steps, 1);
+    // A step has whole vectors of terms.
+    const int64_t terms = reduce.back() == steps ? t_.terms() : 1;
+    const int64_t most = ExtentOf(t_.block(), axis_) / terms;
+    Expr size = t_.state.Size(inner, most, {}, std::max<int64_t>(FirstStep() / terms, 1));
+    if (terms > 1) size = size * Expr(terms);
+    t_.state.Do(Split{steps, {size}});
     std::ranges::replace(reduce, steps, inner);
-    return reduce;
+    return t_.SplitTerms(std::move(reduce));
   }
 
   std::vector<LoopRef> OuterLoops() const {

@@ -5,6 +5,7 @@
 
 #include "ir/analysis/accesses.h"
 #include "ir/expr/visitor.h"
+#include "schedule/analysis/guard.h"
 #include "schedule/analysis/loop_tree.h"
 #include "schedule/analysis/reduction_nest.h"
 #include "schedule/sketches/cpu/cpu_parts.h"
@@ -139,8 +140,26 @@ RegisterTiling::RegisterTiling(const SketchState& before, const Block& block, co
   is_columnwise_ = rows_ && IsColumnwise(block, spatial_[columns_]);
   if (rows_ && !is_columnwise_) rows_ = AxisOfRows(*rows_);
   int64_t rows = rows_ ? Extent(*rows_) : 1;
+  FindRowTerms();
+  const RowTerms terms = terms_ > 1 ? RowTerms::kInVectors : RowTerms::kOneByOne;
   tile_ = is_columnwise_ ? ChooseWindowTile(TermsOf(block), rows, Extent(columns_), target, dtype())
-                         : ChooseRegisterTile(rows, Extent(columns_), target, dtype());
+                         : ChooseRegisterTile(rows, Extent(columns_), target, dtype(), terms);
+}
+
+void RegisterTiling::FindRowTerms() {
+  if (!target_.multiplies_by_lane || !rows_ || is_columnwise_ || dtype() != kFloat32) return;
+  const int64_t lanes = target_.FloatLanes();
+  const IterVar& last = block_.iters[reduce_.back()];
+  if (ExtentOf(block_, reduce_.back()) % lanes != 0) return;
+  for (const Access& read : ReadsOf(block_)) {
+    bool of_rows = Uses(read, block_.iters[spatial_[*rows_]].var) &&
+                   !Uses(read, block_.iters[spatial_[columns_]].var);
+    if (!of_rows || read.buffer.dtype() != kFloat32) continue;
+    if (StrideAlong(state.fn(), read, last.var) != 1) continue;
+    row_operand_ = read.buffer->name;
+    terms_ = lanes;
+    return;
+  }
 }
 
 // An axis that one tile has all of may be a batch, which can be smaller in another run: every tile
@@ -272,6 +291,29 @@ void RegisterTiling::NestTile(std::vector<LoopRef> outer, const std::vector<Loop
   outer.push_back(LevelKey(Key(columns_), 2));
   outer.push_back(LevelKey(Key(columns_), 3));
   state.Do(Reorder{std::move(outer)});
+}
+
+std::vector<LoopRef> RegisterTiling::SplitTerms(std::vector<LoopRef> reduce) {
+  if (terms_ == 1) return reduce;
+  const LoopRef last = reduce.back();
+  state.Do(Split{last, {Expr(terms_)}});
+  reduce.back() = LevelKey(last, 0);
+  reduce.push_back(LevelKey(last, 1));
+  return reduce;
+}
+
+void RegisterTiling::LoadTerms(const std::string& reader, const std::vector<LoopRef>& reduce) {
+  if (terms_ == 1) return;
+  const std::string copy = CopyName(reader, row_operand_);
+  const int64_t rank = BufferNamed(state.fn(), row_operand_).value().rank();
+  state.Do(CacheRead{row_operand_, {reader}, Scope::kLocal, copy});
+  state.Do(ComputeAt{copy, reduce[reduce.size() - 2]});
+  for (int64_t dim = 0; dim < rank; ++dim) {
+    const LoopRef loop = fmt::format("{}/ax{}", copy, dim);
+    state.Do(dim + 1 < rank ? Step(Unroll{loop}) : Step(Vectorize{loop}));
+  }
+  state.Do(Unroll{reduce.back()});
+  state.MarkDone(copy);
 }
 
 PanelGain RegisterTiling::CopyOthers(const std::string& reader, const LoopRef& at,

@@ -73,6 +73,14 @@ class RegisterTiling {
   // iteration of the loops around `at` uses the panel, else once before all loops. Returns the
   // largest gain.
   PanelGain CopyOthers(const std::string& reader, const LoopRef& at, bool shares_panels);
+  // Splits the last of the reduction's loops where its terms are loaded in vectors: into one loop
+  // over vectors and one over their lanes. Returns all loops.
+  std::vector<LoopRef> SplitTerms(std::vector<LoopRef> reduce);
+  // The number of terms in a vector; 1 where they are loaded one by one.
+  int64_t terms() const { return terms_; }
+  // Loads the terms of the reader's rows in vectors inside the second of these loops from the end,
+  // if SplitTerms has split the last one; then unrolls that.
+  void LoadTerms(const std::string& reader, const std::vector<LoopRef>& reduce);
   // Vectorizes blocks that have a register tile along its columns and unrolls the rest of the tile.
   void FillRegisters(const std::vector<std::string>& blocks);
   // Vectorizes and unrolls the reader of a tile in the same way.
@@ -97,6 +105,9 @@ class RegisterTiling {
   bool SharesColumns(size_t axis) const;
   void SplitColumns(int64_t panels_in_turn);
   void PackConstants();
+  // Finds the operand whose terms are loaded in vectors: rows of it are read along the last of the
+  // reduction's loops, which has whole vectors.
+  void FindRowTerms();
 
   const Block& block_;
   const Target& target_;
@@ -107,6 +118,8 @@ class RegisterTiling {
   RegisterTile tile_;
   Expr registers_, lanes_;
   std::vector<std::string> panels_;
+  std::string row_operand_;  // "": terms are loaded one by one
+  int64_t terms_ = 1;
 };
 
 // Returns the number of terms of one result.

@@ -83,13 +83,16 @@ int64_t WorkOf(const Block& block) {
   return static_cast<int64_t>(std::min(work, 9e15));
 }
 
-RegisterTile ChooseRegisterTile(int64_t rows, int64_t columns, const Target& target, DType dtype) {
+RegisterTile ChooseRegisterTile(int64_t rows, int64_t columns, const Target& target, DType dtype,
+                                RowTerms terms) {
   int64_t widest = std::max<int64_t>(target.vector_bytes / WholeBytes(dtype), 1);
   RegisterTile tile = ChooseColumns(columns, widest, target);
   // Beside the sums: a row of the other operand, one number, and a mask that is a vector.
   bool has_mask = columns % (tile.registers * tile.lanes) != 0 && !target.cheap_masks;
-  int64_t others = tile.registers + (has_mask ? 2 : 1);
-  int64_t most = std::max<int64_t>((target.vector_registers - others) / tile.registers, 1);
+  const bool in_vectors = terms == RowTerms::kInVectors;
+  int64_t others = tile.registers + (has_mask ? 1 : 0) + (in_vectors ? 0 : 1);
+  int64_t registers_of_row = tile.registers + (in_vectors ? 1 : 0);
+  int64_t most = std::max<int64_t>((target.vector_registers - others) / registers_of_row, 1);
   tile.rows = CheapestRows(rows, tile.registers, most);
   return tile;
 }

@@ -19,12 +19,17 @@ struct RegisterTile {
   int64_t lanes = 1;
 };
 
+// The way in which the terms of a tile's rows reach registers: one by one, or in a vector for each
+// row, whose lanes are multiplied by (Target::multiplies_by_lane).
+enum class RowTerms : uint8_t { kOneByOne, kInVectors };
+
 // Returns a tile that fits the vector registers: it takes rows * v + v + 1 of them for v registers
-// of columns (reference: cpu_perf, section 7: two or more registers wide, twelve or more
-// accumulators). Lanes are a power of two where the columns allow, since odd vectors are widened by
-// LLVM and spill. Columns prefer sizes that divide where masks cost; rows are those that cost least
-// with their tail.
-RegisterTile ChooseRegisterTile(int64_t rows, int64_t columns, const Target& target, DType dtype);
+// of columns, and a vector for each row in place of the one with terms in vectors (reference:
+// cpu_perf, section 7: two or more registers wide, twelve or more accumulators). Lanes are a power
+// of two where the columns allow, since odd vectors are widened by LLVM and spill. Columns prefer
+// sizes that divide where masks cost; rows are those that cost least with their tail.
+RegisterTile ChooseRegisterTile(int64_t rows, int64_t columns, const Target& target, DType dtype,
+                                RowTerms terms = RowTerms::kOneByOne);
 
 // Returns a tile for windows of so many taps with a filter per column: one vector of at most 14
 // rows, a number that divides theirs if there is one, so that the filter and the operand rows in

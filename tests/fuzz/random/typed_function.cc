@@ -160,7 +160,8 @@ class TypedExprs {
     Expr b = Value(dtype, depth - 1);
     Expr positive = MaxOf(b, Number(dtype, 1));
     if (dtype == kInt32 && random_.OneIn(6)) {
-      Expr dot = CallOf(random_.OneIn(2) ? ScalarOp::kDotI16x2 : ScalarOp::kDotU8I8x4, {a, b});
+      const ScalarOp bytes = random_.OneIn(2) ? ScalarOp::kDotU8I8x4 : ScalarOp::kDotI8I8x4;
+      Expr dot = CallOf(random_.OneIn(2) ? ScalarOp::kDotI16x2 : bytes, {a, b});
       return random_.OneIn(2) ? dot + a : dot;
     }
     switch (random_.Below(6)) {
