@@ -29,6 +29,7 @@ EDGES = {
     "autodiff_features": {"ir", "schedule"},
     "codegen_cuda": {"ir", "lower", "tcc_artefact"},
     "codegen_llvm": {"ir", "lower", "tcc_artefact"},
+    "codegen_vdla": {"ir", "lower", "tcc_artefact"},
     "runtime": set(),
     "search": {"ir", "schedule", "lower", "autodiff_features", "runtime"},
     "compiler": {"ir", "models", "graph", "schedule", "lower", "autodiff_features", "codegen_cuda",

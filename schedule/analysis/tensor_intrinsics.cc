@@ -71,6 +71,15 @@ fn dot(A: u8[4], B: i8[16, 4], C: i32[16]) tensor {
   } }
 })",
      "vpdpbusd"},
+    {"vdla_gemv_16x16", R"(
+fn gemv(A: i8[16], B: i8[16, 16], C: i32[16]) tensor {
+  for j in 0..16 @g/j { for k in 0..16 @g/k {
+    block g(j: spatial 16 = j, k: reduce 16 = k) {
+      reduce sum_i32 (C[j]) with (i32(A[k]) * i32(B[j, k]))
+    }
+  } }
+})",
+     "a micro-op of VDLA (runtime/vdla/vdla_isa.h)"},
     {"tile_dot_u8i8x4", TCC_TILE_DOT("i32", "dot_u8i8x4"), "tdpbusd", true},
     {"tile_dot_bf16x2", TCC_TILE_DOT("f32", "dot_bf16x2"), "tdpbf16ps", true},
     {"group_mma_m16n8k16_f16_f32", TCC_MMA("16", "16", "f16", "f32"),

@@ -221,7 +221,7 @@ TEST_CASE("tensorize says what is not as the intrinsic is", "[schedule][tensoriz
   const std::string at = ", at loop 'mm/i.1', is not outer_product_f32_8x16";
   CHECK_THAT(RefusalOf(MatmulFunction(16, 32, 5), kOuterProduct + "tensorize mm/i.1 wgmma"),
              Catch::StartsWith("no tensor intrinsic 'wgmma'; there are outer_product_f32_8x16, "
-                               "dot_u8s8_i32_16x4, tile_dot_u8i8x4, tile_dot_bf16x2, "));
+                               "dot_u8s8_i32_16x4, vdla_gemv_16x16, tile_dot_u8i8x4, "));
   CHECK(RefusalOf(MatmulFunction(13, 32, 5), kOuterProduct + call) ==
         "tensorize: i0 * 8 + i1 < 13 cuts a tile of 8; pad the axis" + at);
   CHECK(RefusalOf(HalfMatmul(16, 32, 5), kOuterProduct + call) ==

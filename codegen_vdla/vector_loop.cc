@@ -1,0 +1,88 @@
+#include "codegen_vdla/vector_loop.h"
+
+#include <vector>
+
+#include "codegen_vdla/refusal.h"
+#include "ir/analysis/affine.h"
+#include "ir/expr/visitor.h"
+#include "ir/simplify/simplify.h"
+
+namespace tcc {
+namespace {
+
+class VectorLoopChecker {
+ public:
+  VectorLoopChecker(const Var& lane, const BufferPlaces& places) : lane_(lane), places_(places) {}
+
+  Status Check(const Stmt& stmt) const {
+    if (const auto* seq = stmt.as<Seq>()) {
+      for (const Stmt& child : seq->stmts) TCC_RETURN_IF_ERROR(Check(child));
+      return OkStatus();
+    }
+    if (const auto* branch = stmt.as<If>()) {
+      TCC_RETURN_IF_ERROR(CheckStill(branch->condition, stmt));
+      TCC_RETURN_IF_ERROR(Check(branch->then_body));
+      return branch->else_body ? Check(branch->else_body) : OkStatus();
+    }
+    if (const auto* let = stmt.as<Let>()) {
+      TCC_RETURN_IF_ERROR(CheckStill(let->value, stmt));
+      return Check(let->body);
+    }
+    const auto* store = stmt.as<Store>();
+    if (store == nullptr) return Refuse(stmt, "the accelerator has no such statement");
+    if (store->mask) return Refuse(stmt, "expected no mask");
+    TCC_RETURN_IF_ERROR(CheckValue(store->value, *store));
+    return CheckNeighbours(store->indices, stmt);
+  }
+
+ private:
+  // Checks that a condition or a variable is the same for a whole vector.
+  Status CheckStill(const Expr& expr, const Stmt& in) const {
+    if (!UsesVar(expr, lane_)) return OkStatus();
+    return Refuse(in, "expected all elements of a vector to be alike");
+  }
+
+  Status CheckNeighbours(const std::vector<Expr>& indices, const Stmt& in) const {
+    const auto form = indices.size() == 1 ? ToAffine(indices[0], {lane_}) : std::nullopt;
+    const bool steps = form && !form->vars.empty();
+    if (steps && IsConstant(Simplify(form->coefficients[0]), 1)) return OkStatus();
+    return Refuse(in, "expected 16 neighbours in a loop");
+  }
+
+  Status CheckValue(const Expr& value, const Store& store) const {
+    const Stmt in(store);
+    if (const auto* select = value.as<Select>()) {
+      TCC_RETURN_IF_ERROR(CheckStill(select->condition, in));
+      TCC_RETURN_IF_ERROR(CheckValue(select->then_value, store));
+      return CheckValue(select->else_value, store);
+    }
+    const auto* load = value.as<Load>();
+    const auto place = places_.find(store.buffer);
+    if (place == places_.end()) {
+      if (load == nullptr || !IsSum(load->buffer)) return Refuse(in, "expected a copy of sums");
+      return CheckNeighbours(load->indices, in);
+    }
+    if (IsConstant(value, 0)) return OkStatus();
+    if (IsSum(store.buffer)) return Refuse(in, "expected 0, which is all that sums are set to");
+    if (load == nullptr || places_.contains(load->buffer)) {
+      return Refuse(in, "expected a copy of a parameter, or 0");
+    }
+    return CheckNeighbours(load->indices, in);
+  }
+
+  bool IsSum(const Var& buffer) const {
+    const auto place = places_.find(buffer);
+    return place != places_.end() && place->second.memory == VdlaMemory::kSums;
+  }
+
+  const Var& lane_;
+  const BufferPlaces& places_;
+};
+
+}  // namespace
+
+Status CheckVectorLoop(const For& loop, const BufferPlaces& places) {
+  return VectorLoopChecker(loop.var, places).Check(loop.body);
+}
+
+}  // namespace tcc
