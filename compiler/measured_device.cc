@@ -10,6 +10,7 @@
 #include "runtime/cpu/cpu_features.h"
 #include "runtime/measure/worker_device.h"
 #include "support/check.h"
+#include "support/core_rates.h"
 #include "support/sha256.h"
 #include "support/version.h"
 
@@ -62,6 +63,10 @@ StatusOr<MeasuredDevice> CpuElsewhere(const Target& target, const ReadyMessage& 
   if (ready.device.empty()) return Missing("the worker elsewhere does not know its CPU's name");
   MeasuredDevice device{.environment = LocalEnvironment(target, threads, chosen), .policy = chosen};
   device.environment.device = ready.device;
+  const CoreRates* core = FindCore(target.name);
+  if (ready.device == kCountedDevice && core != nullptr) {
+    device.environment.device = fmt::format("{}:{}", kCountedDevice, core->name);
+  }
   return device;
 }
 

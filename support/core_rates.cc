@@ -6,10 +6,11 @@
 namespace tcc {
 namespace {
 
-// Arm's Software Optimization Guides, "Pipeline overview" and "Dispatch constraints".
+// Arm's Software Optimization Guides, "Pipeline overview" and "Dispatch constraints"; the clocks
+// are of AWS Graviton2 and Alibaba Yitian 710.
 constexpr CoreRates kCores[] = {
-    {"neoverse-n1", "aarch64-v8.2", 2, 2, 1, 4},
-    {"neoverse-n2", "aarch64-v8.6", 2, 3, 2, 5},
+    {"neoverse-n1", "aarch64-v8.2", 2, 2, 1, 4, 2.5e9},
+    {"neoverse-n2", "aarch64-v8.6", 2, 3, 2, 5, 2.75e9},
 };
 
 }  // namespace

@@ -14,6 +14,7 @@ struct CoreRates {
   double loads = 0;
   double stores = 0;
   double all = 0;
+  double hertz = 0;  // of a machine with the core
 };
 
 std::span<const CoreRates> AllCores();

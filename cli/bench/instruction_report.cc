@@ -16,15 +16,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Returns the least cycles in which a core begins the instructions; 0 without a core.
 double CyclesOf(const InstructionCounts& counts, const CoreRates* core) {
-  if (core == nullptr) return 0;
-  auto at = [&](InstructionClass counted, double rate) {
-    return static_cast<double>(counts[counted]) / rate;
-  };
-  return std::max(
-      {at(InstructionClass::kVector, core->vector), at(InstructionClass::kLoads, core->loads),
-       at(InstructionClass::kStores, core->stores), at(InstructionClass::kAll, core->all)});
+  return core != nullptr ? CyclesOf(counts, *core) : 0;
 }
 
 // Returns the share of those cycles' vector instructions that multiply and add.

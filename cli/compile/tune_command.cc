@@ -12,6 +12,7 @@
 #include "cli/readable_units.h"
 #include "cli/text_table.h"
 #include "cli/threads_option.h"
+#include "compiler/devices/foreign_cpu_device.h"
 #include "compiler/emit_candidates.h"
 #include "search/tuning/task_tuner.h"
 
@@ -31,6 +32,7 @@ struct TuneCommand {
   std::string emit;   // batch to write; "": candidates are measured here
   double mix = EmitCandidatesOptions().random_share;
   bool text = false;
+  bool emulate = false;
 };
 
 // How many times as fast what won in the network is as the constructed schedule.
@@ -159,6 +161,25 @@ Status JoinFleet(const TuneCommand& command, TuneGraphOptions& options) {
   return OkStatus();
 }
 
+// Lets a worker for another CPU measure, under a qemu that counts instructions.
+Status Emulate(const TuneCommand& command, TuneGraphOptions& options) {
+  const Target& target = options.compile.target;
+  if (target.kind != TargetKind::kCpu || target.arch == kHostArch) {
+    return UsageError("--emulate counts instructions of another CPU's kernels; target '{}' is none",
+                      target.name);
+  }
+  if (!command.tuning.worker.empty() || !command.fleet.empty()) {
+    return UsageError("--emulate: expected no {}", command.fleet.empty() ? "--worker" : "--fleet");
+  }
+  if (command.threads > 1) {
+    return UsageError("--threads {}: --emulate counts on one thread", command.threads);
+  }
+  TCC_ASSIGN_OR_RETURN(std::string worker, FindCountingWorker(target.arch));
+  options.worker_command = worker + " --stdio";
+  options.threads = 1;
+  return OkStatus();
+}
+
 Status RunTune(const TuneCommand& command) {
   if (!command.emit.empty()) return RunEmission(command);
   if (command.text || command.mix != EmitCandidatesOptions().random_share) {
@@ -179,6 +200,7 @@ Status RunTune(const TuneCommand& command) {
   TCC_RETURN_IF_ERROR(SetTuning(tuning, options));
   options.threads = ThreadCount(command.threads);
   options.compile.threads = ThreadCount(0);
+  if (command.emulate) TCC_RETURN_IF_ERROR(Emulate(command, options));
   Progress progress(command.progress);
   options.compile.warn = [&](const std::string& message) { progress.Warn(message); };
   if (!command.fleet.empty()) TCC_RETURN_IF_ERROR(JoinFleet(command, options));
@@ -217,6 +239,8 @@ Action DeclareTune(CommandLine& line) {
       .TypeName("SHARE")
       .ShowDefault();
   line.AddFlag("--text", command->text, "With --emit: CUDA text, for the emulated driver");
+  line.AddFlag("--emulate", command->emulate,
+               "Count another CPU's instructions by qemu, in place of time");
   AddNumericOption(line, command->numeric);
   AddWinogradOption(line, command->no_winograd);
   AddThreadsOption(line, command->threads);

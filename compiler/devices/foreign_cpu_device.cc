@@ -13,7 +13,6 @@
 #include "runtime/measure/launch_messages.h"
 #include "runtime/supervise/worker_process.h"
 #include "support/check.h"
-#include "support/temporary_folder.h"
 
 namespace tcc {
 namespace {
@@ -68,9 +67,8 @@ StatusOr<std::string> FindCountPlugin() {
 // The kernels of an artefact, in a worker.
 class ForeignKernels {
  public:
-  ForeignKernels(std::unique_ptr<WorkerProcess> worker, SharedBytes weights,
-                 std::optional<TemporaryFolder> counters)
-      : worker_(std::move(worker)), weights_(std::move(weights)), counters_(std::move(counters)) {}
+  ForeignKernels(std::unique_ptr<WorkerProcess> worker, SharedBytes weights)
+      : worker_(std::move(worker)), weights_(std::move(weights)) {}
 
   std::optional<InstructionCounts> last_counts() const {
     std::lock_guard lock(mutex_);
@@ -185,7 +183,6 @@ class ForeignKernels {
   mutable std::mutex mutex_;  // one question at a time
   std::unique_ptr<WorkerProcess> worker_;
   SharedBytes weights_;
-  std::optional<TemporaryFolder> counters_;  // holds the file of the counters, if there are any
   mutable std::optional<InstructionCounts> last_counts_;
 };
 
@@ -196,25 +193,13 @@ class ForeignCpuDevice : public Device {
 
   StatusOr<LoadedKernels> LoadKernels(const Artefact& artefact) const override {
     if (artefact.metadata.kernels.empty()) return LoadedKernels{};
-    std::string command = options_.command;
-    if (command.empty()) {
-      TCC_ASSIGN_OR_RETURN(Target target, FindTarget(artefact.target));
-      TCC_ASSIGN_OR_RETURN(command, FindForeignWorker(target.arch));
-    }
+    TCC_CHECK(!options_.counts || pool_->threads() == 1) << "several threads are not counted";
+    TCC_ASSIGN_OR_RETURN(std::string command, CommandFor(artefact));
     WorkerOptions options;
-    options.command = "exec " + command + " --stdio";
-    std::optional<TemporaryFolder> counters;
-    if (options_.counts) {
-      TCC_CHECK(pool_->threads() == 1) << "instructions of several threads cannot be counted";
-      TCC_ASSIGN_OR_RETURN(std::string plugin, FindCountPlugin());
-      TCC_ASSIGN_OR_RETURN(counters, TemporaryFolder::Make("the counts of instructions"));
-      options.command = fmt::format("QEMU_PLUGIN='{}' TCC_COUNTS='{}' {}", plugin,
-                                    *counters / "counts", options.command);
-    }
+    options.command = command + " --stdio";
     options.hello.threads = static_cast<uint32_t>(pool_->threads());
     TCC_ASSIGN_OR_RETURN(std::unique_ptr<WorkerProcess> worker, WorkerProcess::Start(options));
-    auto kernels = std::make_shared<const ForeignKernels>(std::move(worker), artefact.weights,
-                                                          std::move(counters));
+    auto kernels = std::make_shared<const ForeignKernels>(std::move(worker), artefact.weights);
     TCC_RETURN_IF_ERROR(kernels->Load(artefact));
     LoadedKernels loaded;
     loaded.entries.assign(artefact.metadata.kernels.size(), kernels.get());
@@ -232,6 +217,12 @@ class ForeignCpuDevice : public Device {
   }
 
  private:
+  StatusOr<std::string> CommandFor(const Artefact& artefact) const {
+    if (!options_.command.empty()) return "exec " + options_.command;
+    TCC_ASSIGN_OR_RETURN(Target target, FindTarget(artefact.target));
+    return options_.counts ? FindCountingWorker(target.arch) : FindForeignWorker(target.arch);
+  }
+
   std::shared_ptr<ThreadPool> pool_;
   ForeignCpuOptions options_;
 };
@@ -244,7 +235,7 @@ StatusOr<std::string> FindForeignWorker(CpuArch arch) {
     return Missing("nothing here runs kernels for {}", RowOf(arch).name);
   }
   const char* given = std::getenv(emulation->variable);
-  if (given != nullptr && *given != '\0') return std::string(given);
+  if (given != nullptr && *given != '\0') return fmt::format("exec {}", given);
   std::error_code ignored;
   const fs::path worker =
       (OwnFolder() / "../.." / emulation->preset / "bin/tcc-worker").lexically_normal();
@@ -260,7 +251,14 @@ StatusOr<std::string> FindForeignWorker(CpuArch arch) {
   if (fs::is_directory(emulation->libraries, ignored)) {
     command += fmt::format(" -L {}", emulation->libraries);
   }
-  return fmt::format("{} '{}'", command, worker.string());
+  return fmt::format("exec {} '{}'", command, worker.string());
+}
+
+// The plugin makes the file of the counters, and the worker removes it.
+StatusOr<std::string> FindCountingWorker(CpuArch arch) {
+  TCC_ASSIGN_OR_RETURN(std::string worker, FindForeignWorker(arch));
+  TCC_ASSIGN_OR_RETURN(std::string plugin, FindCountPlugin());
+  return fmt::format("QEMU_PLUGIN='{}' TCC_COUNTS=$(mktemp -u) {}", plugin, worker);
 }
 
 std::shared_ptr<const Device> MakeForeignCpuDevice(std::shared_ptr<ThreadPool> pool,

@@ -16,10 +16,13 @@ namespace tcc {
 // there is none.
 StatusOr<std::string> FindForeignWorker(CpuArch arch);
 
+// Returns the command for FindForeignWorker's worker under a qemu that counts its instructions, by
+// the plugin in ../lib of this program's folder (tools/qemu). Unavailable without either.
+StatusOr<std::string> FindCountingWorker(CpuArch arch);
+
 struct ForeignCpuOptions {
   std::string command = {};  // starts the worker; "": FindForeignWorker for the artefact's target
-  // Whether qemu counts the instructions of each launch, by the plugin in ../lib of this program's
-  // folder (tools/qemu). The pool must have one thread.
+  // Whether instructions are counted, by FindCountingWorker. The pool must have one thread.
   bool counts = false;
 };
 

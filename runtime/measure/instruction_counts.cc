@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -35,6 +37,15 @@ InstructionCounts InstructionCounts::operator-(const InstructionCounts& earlier)
   return between;
 }
 
+double CyclesOf(const InstructionCounts& counts, const CoreRates& core) {
+  auto at = [&](InstructionClass counted, double rate) {
+    return static_cast<double>(counts[counted]) / rate;
+  };
+  return std::max(
+      {at(InstructionClass::kVector, core.vector), at(InstructionClass::kLoads, core.loads),
+       at(InstructionClass::kStores, core.stores), at(InstructionClass::kAll, core.all)});
+}
+
 StatusOr<std::unique_ptr<EmulatorCounters>> EmulatorCounters::Open() {
   const char* path = std::getenv("TCC_COUNTS");
   if (path == nullptr || *path == '\0') return nullptr;
@@ -44,8 +55,15 @@ StatusOr<std::unique_ptr<EmulatorCounters>> EmulatorCounters::Open() {
   if (page == MAP_FAILED) {
     return Missing("TCC_COUNTS: cannot map '{}': {}", path, std::strerror(errno));
   }
+  ::unlink(path);
   return std::unique_ptr<EmulatorCounters>(
       new EmulatorCounters(static_cast<const volatile uint64_t*>(page)));
+}
+
+StatusOr<const EmulatorCounters*> EmulatorCounters::OfProcess() {
+  static const StatusOr<std::unique_ptr<EmulatorCounters>> opened = Open();
+  if (!opened.ok()) return opened.status();
+  return opened->get();
 }
 
 EmulatorCounters::~EmulatorCounters() {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string_view>
 
+#include "support/core_rates.h"
 #include "support/status.h"
 
 namespace tcc {
@@ -33,12 +34,16 @@ struct InstructionCounts {
   InstructionCounts operator-(const InstructionCounts& earlier) const;
 };
 
+// Returns the least cycles in which a core begins the instructions.
+double CyclesOf(const InstructionCounts& counts, const CoreRates& core);
+
 // The counters of the emulator that this process runs in, by the page of memory that both map.
 class EmulatorCounters {
  public:
-  // Maps the file that $TCC_COUNTS names; null if it names none. Unavailable if it cannot be
+  // Returns the counters of this process, whose page is in the file that $TCC_COUNTS names; nullptr
+  // if it names none. The first call maps the file and removes it. Unavailable if it cannot be
   // mapped.
-  static StatusOr<std::unique_ptr<EmulatorCounters>> Open();
+  static StatusOr<const EmulatorCounters*> OfProcess();
   EmulatorCounters(const EmulatorCounters&) = delete;
   EmulatorCounters& operator=(const EmulatorCounters&) = delete;
   ~EmulatorCounters();
@@ -48,6 +53,7 @@ class EmulatorCounters {
 
  private:
   explicit EmulatorCounters(const volatile uint64_t* counters) : counters_(counters) {}
+  static StatusOr<std::unique_ptr<EmulatorCounters>> Open();
 
   const volatile uint64_t* counters_;
 };

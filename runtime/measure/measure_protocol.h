@@ -81,6 +81,9 @@ struct GpuFacts {
   bool takes_text = false;  // an emulated driver, whose images are CUDA text
 };
 
+// The name of a CPU whose instructions are counted under an emulator, in place of time.
+inline constexpr const char* kCountedDevice = "counts";
+
 struct ReadyMessage {
   uint32_t version = kMeasureProtocolVersion;
   uint32_t threads = 1;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/measure/instruction_counts.h"
 #include "runtime/measure/kernel_operands.h"
 #include "runtime/measure/kernel_timing.h"
 #include "runtime/measure/loaded_candidate.h"
@@ -46,6 +47,7 @@ class OpenTask::State {
 
   // Everything up to the timing; statuses other than kOk end the measuring.
   Measurement Prepare(const LoadedCandidate& candidate);
+  Status FindCounters(const LoadedCandidate& reference);
   Measurement Launch(const LoadedCandidate& candidate, size_t set);
   Measurement Check(const LoadedCandidate& candidate, size_t set);
   OperandBytes Results();
@@ -69,6 +71,8 @@ class OpenTask::State {
   std::vector<HostOperand> host_;        // by operand
   std::vector<OperandMemory> prepared_;  // of the latest candidate; former ones' at the end
   size_t prepared_count_ = 0;
+  const EmulatorCounters* counters_ = nullptr;  // null: calls are timed by the clock
+  const CoreRates* core_ = nullptr;             // where they are counted
 };
 
 GuardedMemory& OpenTask::State::CheckedMemory(size_t operand, size_t set) {
@@ -147,6 +151,14 @@ std::string OpenTask::State::DamageOf(size_t set) {
   return "";
 }
 
+Status OpenTask::State::FindCounters(const LoadedCandidate& reference) {
+  TCC_ASSIGN_OR_RETURN(counters_, EmulatorCounters::OfProcess());
+  const std::string& target = reference.module.artefact().target;
+  core_ = FindCore(target);
+  if (counters_ == nullptr || core_ != nullptr) return OkStatus();
+  return Unsupported("instructions are counted, but no core is known for target '{}'", target);
+}
+
 // One call of the kernel; `seconds` of the result is its time.
 Measurement OpenTask::State::Launch(const LoadedCandidate& candidate, size_t set) {
   for (size_t i = 0; i < operands_.size(); ++i) {
@@ -155,9 +167,11 @@ Measurement OpenTask::State::Launch(const LoadedCandidate& candidate, size_t set
   }
   const KernelCall& call = candidate.calls.back();
   std::vector<void*> arguments = CheckedArguments(call, set);
+  const InstructionCounts before = counters_ ? counters_->Now() : InstructionCounts();
   Stopwatch stopwatch;
   Status launched = LaunchCall(candidate, call, arguments);
   double taken = stopwatch.Seconds();
+  if (counters_) taken = CyclesOf(counters_->Now() - before, *core_) / core_->hertz;
   if (!launched.ok()) return FailureOf(launched);
   std::string damage = DamageOf(set);
   if (!damage.empty()) return Failure(MeasureStatus::kWrong, damage);
@@ -249,6 +263,10 @@ Measurement OpenTask::State::Time(const LoadedCandidate& candidate, Measurement 
                                   double canary) {
   checked.canary = canary;
   if (message_.policy == MeasurePolicy::kInPlace) return checked;
+  if (counters_) {
+    checked.calls = 1;
+    return checked;
+  }
   const KernelCall& call = candidate.calls.back();
   int64_t count = CopiesFor(call);
   std::vector<std::vector<void*>> arguments;
@@ -306,6 +324,7 @@ Measurement OpenTask::State::Open(double canary) {
       LoadCandidate(std::move(message_.artefact), message_.roles, {.pool = pool_});
   if (!reference.ok()) return FailureOf(reference.status());
   Status made = MakeOperands(*reference);
+  if (made.ok()) made = FindCounters(*reference);
   if (!made.ok()) return FailureOf(made);
   Measurement run = Prepare(*reference);
   if (run.status == MeasureStatus::kOk) run = RunReference(*reference);

@@ -17,7 +17,8 @@ class OpenTask {
   OpenTask(const OpenTask&) = delete;
   OpenTask& operator=(const OpenTask&) = delete;
 
-  // Makes the operands, runs and times the reference. Must be called first; no candidate can be
+  // Makes the operands, runs and times the reference: under an emulator that counts, by the
+  // instructions of one call at the rates of a core. Must be called first; no candidate can be
   // measured if the status is not kOk. `canary` goes into the measurement, here and below.
   Measurement Open(double canary);
   // Checks and times a candidate. The artefact's kernels are called in this process.

@@ -16,8 +16,8 @@ StatusOr<ServedKernels> ServedKernels::Load(std::span<const uint8_t> artefact,
   if (module.artefact().device != "cpu") {
     return InvalidInput("kernels are for device '{}'; expected 'cpu'", module.artefact().device);
   }
-  TCC_ASSIGN_OR_RETURN(std::unique_ptr<EmulatorCounters> counters, EmulatorCounters::Open());
-  return ServedKernels(std::move(module), std::move(counters));
+  TCC_ASSIGN_OR_RETURN(const EmulatorCounters* counters, EmulatorCounters::OfProcess());
+  return ServedKernels(std::move(module), counters);
 }
 
 StatusOr<uint8_t*> ServedKernels::PlaceOf(const LaunchBuffer& buffer,

@@ -8,7 +8,7 @@ namespace tcc {
 // An artefact's kernels in a worker, launched on memory that comes and goes with each launch.
 class ServedKernels {
  public:
-  // Error: of Module::FromBytes and EmulatorCounters::Open; InvalidArgument if kernels run on
+  // Error: of Module::FromBytes and EmulatorCounters::OfProcess; InvalidArgument if kernels run on
   // memory of a device.
   static StatusOr<ServedKernels> Load(std::span<const uint8_t> artefact,
                                       std::shared_ptr<ThreadPool> pool);
@@ -18,12 +18,12 @@ class ServedKernels {
   StatusOr<LaunchedMessage> Launch(const LaunchMessage& message) const;
 
  private:
-  ServedKernels(Module module, std::unique_ptr<EmulatorCounters> counters)
-      : module_(std::move(module)), counters_(std::move(counters)) {}
+  ServedKernels(Module module, const EmulatorCounters* counters)
+      : module_(std::move(module)), counters_(counters) {}
   StatusOr<uint8_t*> PlaceOf(const LaunchBuffer& buffer, std::span<uint8_t* const> regions) const;
 
   Module module_;
-  std::unique_ptr<EmulatorCounters> counters_;  // null: nothing counts
+  const EmulatorCounters* counters_;  // null: nothing counts
 };
 
 }  // namespace tcc

@@ -91,6 +91,21 @@ class ForeignCpu(CommandTest):
         self.assertIn("cycles at the rates of neoverse-n1", table)
         self.call("bench", model, "--target", "native", "--emulate", expect=2)
 
+    def test_tuning_by_counts_is_the_same_to_the_digit(self):
+        model = self.export("dqn", "--small")
+        said = [self.call("tune", model, "--target", "aarch64-v8.2", "--emulate", "--db",
+                          self.folder / f"{run}.db", "--trials", "12", "--seed", "3",
+                          "--searcher", "random", "--quiet",
+                          TCC_WORKER_AARCH64=worker_on("neoverse-n1")) for run in range(2)]
+        self.assertEqual(said[0], said[1])
+        self.assertRegex(said[0], r"sum of runs: constructed [0-9.]+ us, best [0-9.]+ us")
+        exported = self.folder / "records.jsonl"
+        self.call("db", "export", self.folder / "0.db", "-o", exported)
+        self.assertIn("counts:neoverse-n1", exported.read_text())
+        self.check(model, "aarch64-v8.2", "--db", self.folder / "0.db")
+        self.call("tune", model, "--target", "native", "--emulate", "--db", self.folder / "x.db",
+                  "--trials", "1", expect=2)
+
     def test_every_length_of_vectors_is_right_or_refused(self):
         model = self.export("vit_b_16", "--small")
         for bits in [128, 256, 512, 1024, 2048]:

@@ -101,7 +101,7 @@ TEST_CASE("a worker that does not start or does not load the kernels says why",
 TEST_CASE("a command in the environment is the worker of another architecture",
           "[compiler][worker]") {
   REQUIRE(setenv("TCC_WORKER_AARCH64", "anything", 1) == 0);
-  CHECK(FindForeignWorker(CpuArch::kArm64).value() == "anything");
+  CHECK(FindForeignWorker(CpuArch::kArm64).value() == "exec anything");
   REQUIRE(unsetenv("TCC_WORKER_AARCH64") == 0);
   CHECK(Message(FindForeignWorker(CpuArch::kX86).status()) ==
         "nothing here runs kernels for x86-64");
