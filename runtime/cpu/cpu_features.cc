@@ -29,15 +29,11 @@ struct FeatureRow {
 #if defined(__x86_64__)
 // __builtin_cpu_supports takes a literal in GCC's spelling and asks for the system's support of
 // wide registers too.
-#define TCC_CPU_FEATURE(llvm_name, gcc_name)                        \
-  {                                                                 \
-    llvm_name, [] { return __builtin_cpu_supports(gcc_name) != 0; } \
-  }
+#define TCC_CPU_FEATURE(llvm_name, gcc_name) \
+  {llvm_name, [] { return __builtin_cpu_supports(gcc_name) != 0; }}
 #elif defined(__aarch64__)
-#define TCC_CPU_FEATURE(llvm_name, word, bit)                \
-  {                                                          \
-    llvm_name, [] { return (getauxval(word) & (bit)) != 0; } \
-  }
+#define TCC_CPU_FEATURE(llvm_name, word, bit) \
+  {llvm_name, [] { return (getauxval(word) & (bit)) != 0; }}
 #endif
 
 constexpr FeatureRow kFeatures[] = {

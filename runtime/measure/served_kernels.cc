@@ -49,7 +49,7 @@ StatusOr<LaunchedMessage> ServedKernels::Launch(const LaunchMessage& message) co
   std::vector<void*> buffers;
   std::vector<int64_t> bytes;
   for (const LaunchBuffer& buffer : message.buffers) {
-    TCC_ASSIGN_OR_RETURN(uint8_t * place, PlaceOf(buffer, regions));
+    TCC_ASSIGN_OR_RETURN(uint8_t* place, PlaceOf(buffer, regions));
     buffers.push_back(place);
     bytes.push_back(static_cast<int64_t>(buffer.bytes));
   }

@@ -100,7 +100,8 @@ TEST_CASE("an object of another kind, and one without the kernel, are refused", 
   CHECK(Refusal(SharedObject({}, {})) == "the shared object has no code");
   Status status = ReadKernelImage(SharedObject(KernelSections(), {}, EM_RISCV), kNames).status();
   CHECK(status.code() == absl::StatusCode::kUnimplemented);
-  CHECK(Message(status) == "kernels are for ELF machine 243; expected 62 (x86-64) or 183 (aarch64)");
+  CHECK(Message(status) ==
+        "kernels are for ELF machine 243; expected 62 (x86-64) or 183 (aarch64)");
   CHECK(RefusalWith({.name = ".far", .address = 0x7fffffffffff, .bytes = {1}}) ==
         "the sections of the kernels lie too far from each other");
 }
