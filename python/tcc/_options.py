@@ -157,6 +157,7 @@ COMPILING: dict[str, Form] = {
     "device": _TEXT,
     "worker": _TEXT,
     "fleet": _TEXT,
+    "emulate": TRUTH,
     "seed": _COUNT,
     "run": PATH,
     "threads": _COUNT,

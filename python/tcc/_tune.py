@@ -55,7 +55,8 @@ def tune(model: Model, *, database: str | os.PathLike[str], seconds: float | Non
          numeric: str | None = None, winograd: bool = True, searcher: str | None = None,
          cost_model: str | os.PathLike[str] | None = None, policy: str | None = None,
          device: str | None = None, worker: str | None = None, fleet: str | None = None,
-         seed: int | None = None, run: str | os.PathLike[str] | None = None, threads: int = 0,
+         emulate: bool = False, seed: int | None = None,
+         run: str | os.PathLike[str] | None = None, threads: int = 0,
          progress: ProgressOption = None) -> Summary:
     """Measures kernels for a model for some `seconds` or `trials`, and records them in `database`.
 
@@ -69,8 +70,8 @@ def tune(model: Model, *, database: str | os.PathLike[str], seconds: float | Non
         "shapes": shapes, "bind": bind, "external_data_dir": external_data_dir,
         "allow_symlinks": allow_symlinks, "numeric": numeric, "winograd": winograd,
         "searcher": searcher, "cost_model": cost_model, "policy": policy, "device": device,
-        "worker": worker, "fleet": fleet, "seed": seed, "threads": threads, "run": run,
-        "progress": progress,
+        "worker": worker, "fleet": fleet, "emulate": emulate, "seed": seed, "threads": threads,
+        "run": run, "progress": progress,
     }, COMPILING)
     run, progress = options.pop("run"), options.pop("progress")
     with Request(model, options) as request:
