@@ -257,7 +257,7 @@ TEST_CASE("options of tcc compile and tcc tune are the C API's, or make no sense
       "progress",                    // tcc_options_on_progress
       "quiet",    "verbose",         // as are tcc_options_on_log's
       "run",                         // tcc_options_on_trial tells of a run
-      "fleet",                       // workers on other machines are the command line's
+      "fleet",    "emulate",         // workers for other machines are the command line's
       "emit",     "mix",     "text"  // as are batches for them
   };
   std::set<std::string> known = OptionsOfCommand("compile");

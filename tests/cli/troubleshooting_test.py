@@ -57,7 +57,7 @@ class Troubleshooting(CommandTest):
         reference = self.call("--help-markdown")
         options = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", troubleshooting.PAGE.read_text()))
         self.assertIn("--allow-symlinks", options)
-        for option in options - {"--gpus"}:  # docker's
+        for option in options - {"--gpus", "--preset", "--build"}:  # docker's, CMake's
             self.assertIn(option, reference)
 
 
