@@ -326,8 +326,9 @@ class Server {
   Status Load(std::span<const uint8_t> artefact) {
     kernels_.reset();
     StatusOr<ServedKernels> loaded = ServedKernels::Load(artefact, machine_.pool);
-    if (loaded.ok()) kernels_ = *std::move(loaded);
-    return WriteOutcome(loaded.status());
+    const Status status = loaded.status();
+    if (status.ok()) kernels_ = *std::move(loaded);
+    return WriteOutcome(status);
   }
 
   Status Launch(std::span<const uint8_t> payload) {
