@@ -76,10 +76,9 @@ class ExprEmitter {
   // Checks whether LoadStrided is to load these lanes, rather than a gather.
   bool IsInPieces(const Var& buffer, const LaneIndex& index, int lanes,
                   const llvm::Value* mask) const;
-  // Loads lanes at a constant stride > 1, in their memory form; `passthrough` where the mask (may
-  // be null) does not hold.
-  // Load, gather and store the lanes that a mask holds for; others have the lanes of `passthrough`.
-  // On a machine without masks all lanes are accessed, one by one: the others' elsewhere.
+  // Load, gather, store and scatter the lanes that a mask holds for; others have the lanes of
+  // `passthrough`. On a machine without masks all lanes are accessed, one by one: the others'
+  // elsewhere.
   llvm::Value* LoadMasked(llvm::Type* type, llvm::Value* address, llvm::Align align,
                           llvm::Value* mask, llvm::Value* passthrough);
   llvm::Value* GatherMasked(llvm::Value* addresses, llvm::Align align, llvm::Value* mask,
@@ -88,6 +87,8 @@ class ExprEmitter {
                            llvm::Value* mask);
   llvm::Value* ScatterMasked(llvm::Value* value, llvm::Value* addresses, llvm::Align align,
                              llvm::Value* mask);
+  // Loads lanes at a constant stride > 1, in their memory form; `passthrough` where the mask (may
+  // be null) does not hold.
   llvm::Value* LoadStrided(const Var& buffer, const LaneIndex& index, llvm::Value* mask,
                            llvm::Value* passthrough);
   // Loads words of four bytes each, lane after lane.

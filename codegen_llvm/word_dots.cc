@@ -58,12 +58,26 @@ llvm::Type* Halves(llvm::IRBuilderBase& b, Value* words) {
   return llvm::FixedVectorType::get(b.getInt16Ty(), 2 * LanesOf(words));
 }
 
-}  // namespace
-
-bool DotsSignedBytes(const llvm::TargetMachine& machine) {
-  return machine.getTargetTriple().isAArch64() &&
-         machine.getMCSubtargetInfo()->checkFeatures("+dotprod");
+// Emits the dot of words of bytes by two of halves: of the bytes in even and in odd places.
+Value* DotByHalves(KernelState& state, bool is_signed, Value* x, Value* y) {
+  llvm::IRBuilderBase& b = state.builder;
+  llvm::Type* halves = Halves(b, x);
+  auto even = [&](Value* word, bool extends) {
+    Value* bytes = b.CreateBitCast(word, halves);
+    return extends ? b.CreateAShr(b.CreateShl(bytes, 8), 8) : b.CreateAnd(bytes, 0xff);
+  };
+  auto odd = [&](Value* word, bool extends) {
+    Value* bytes = b.CreateBitCast(word, halves);
+    return extends ? b.CreateAShr(bytes, 8) : b.CreateLShr(bytes, 8);
+  };
+  auto dot = [&](Value* from_x, Value* from_y) {
+    return EmitDotOfHalves(state, b.CreateBitCast(from_x, x->getType()),
+                           b.CreateBitCast(from_y, y->getType()));
+  };
+  return b.CreateAdd(dot(even(x, is_signed), even(y, true)), dot(odd(x, is_signed), odd(y, true)));
 }
+
+}  // namespace
 
 Value* EmitDotOfHalves(KernelState& state, Value* x, Value* y) {
   constexpr llvm::Intrinsic::ID kMultiplyAdd[] = {llvm::Intrinsic::x86_sse2_pmadd_wd,
@@ -86,34 +100,16 @@ bool DotsBytes(const llvm::TargetMachine& machine) {
   return has.checkFeatures("+avxvnni") || has.checkFeatures("+avx512vnni,+avx512vl");
 }
 
+bool DotsSignedBytes(const llvm::TargetMachine& machine) {
+  return machine.getTargetTriple().isAArch64() &&
+         machine.getMCSubtargetInfo()->checkFeatures("+dotprod");
+}
+
 bool DotsBFloats(const llvm::TargetMachine& machine) {
   const llvm::MCSubtargetInfo& has = *machine.getMCSubtargetInfo();
   if (machine.getTargetTriple().isAArch64()) return has.checkFeatures("+bf16");
   return has.checkFeatures("+avx512bf16,+avx512vl");
 }
-
-namespace {
-
-// Emits the dot of words of bytes by two of halves: of the bytes in even and in odd places.
-Value* DotByHalves(KernelState& state, bool is_signed, Value* x, Value* y) {
-  llvm::IRBuilderBase& b = state.builder;
-  llvm::Type* halves = Halves(b, x);
-  auto even = [&](Value* word, bool extends) {
-    Value* bytes = b.CreateBitCast(word, halves);
-    return extends ? b.CreateAShr(b.CreateShl(bytes, 8), 8) : b.CreateAnd(bytes, 0xff);
-  };
-  auto odd = [&](Value* word, bool extends) {
-    Value* bytes = b.CreateBitCast(word, halves);
-    return extends ? b.CreateAShr(bytes, 8) : b.CreateLShr(bytes, 8);
-  };
-  auto dot = [&](Value* from_x, Value* from_y) {
-    return EmitDotOfHalves(state, b.CreateBitCast(from_x, x->getType()),
-                           b.CreateBitCast(from_y, y->getType()));
-  };
-  return b.CreateAdd(dot(even(x, is_signed), even(y, true)), dot(odd(x, is_signed), odd(y, true)));
-}
-
-}  // namespace
 
 Value* EmitDotOfBytes(KernelState& state, ScalarOp op, Value* sum, Value* x, Value* y) {
   constexpr llvm::Intrinsic::ID kAddDot[] = {llvm::Intrinsic::x86_avx512_vpdpbusd_128,

@@ -10,9 +10,9 @@ llvm::Value* EmitDotOfHalves(KernelState& state, llvm::Value* x, llvm::Value* y)
 // Return whether the machine has vpdpbusd and vdpbf16ps for vectors of all its sizes, or NEON's
 // usdot and bfdot.
 bool DotsBytes(const llvm::TargetMachine& machine);
-// Returns whether it has NEON's sdot.
-bool DotsSignedBytes(const llvm::TargetMachine& machine);
 bool DotsBFloats(const llvm::TargetMachine& machine);
+// Returns whether the machine has NEON's sdot.
+bool DotsSignedBytes(const llvm::TargetMachine& machine);
 
 // Emits sum + dot_u8i8x4(x, y) or dot_i8i8x4(x, y): vpdpbusd, usdot or sdot where the machine has
 // it, else two dots of halves.

@@ -1,9 +1,7 @@
 #!/usr/bin/env bash
 # usage: bench/arm64/peers.sh
 # Makes build/arm64-peers: OpenBLAS, XNNPACK, the Arm Compute Library and oneDNN for aarch64, and
-# the program of each (PEER.cc here) in its folder bin. Takes Debian's packages as
-# scripts/arm64_sysroot.sh does, which runs first for the C++ library. Packages that are there are
-# left alone.
+# the program of each (PEER.cc here) in its folder bin. Packages that are there are left alone.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -16,22 +14,7 @@ packages=(
 )
 
 root=build/arm64-peers
-if [ "$(cat "$root/installed" 2>/dev/null)" != "${packages[*]}" ]; then
-  echo "arm64 peers: fetching ${packages[*]} into $root"
-  rm -rf "$root"
-  mkdir -p "$root/apt/lists/partial" "$root/apt/archives/partial"
-  apt=(-qq -o APT::Architecture=arm64 -o APT::Architectures::=arm64
-       -o Dir::State::status=/dev/null -o "Dir::State::lists=$PWD/$root/apt/lists"
-       -o "Dir::Cache=$PWD/$root/apt" -o APT::Sandbox::User=)
-  apt-get "${apt[@]}" update
-  (cd "$root/apt/archives" && apt-get "${apt[@]}" download "${packages[@]}")
-  for package in "$root"/apt/archives/*.deb; do
-    dpkg -x "$package" "$root"
-    echo "$(dpkg-deb -f "$package" Package) $(dpkg-deb -f "$package" Version)" >>"$root/versions"
-  done
-  rm -rf "$root/apt"
-  echo "${packages[*]}" >"$root/installed"
-fi
+scripts/arm64_packages.sh "$root" "${packages[@]}"
 
 # What the guest finds under qemu-aarch64 -L: the C library, and in place of the host's files those
 # of a machine with one Neoverse N1, by which XNNPACK chooses kernels.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "cli/bench/bench_report.h"
 #include "cli/bench/chrome_trace.h"
@@ -188,17 +189,17 @@ void WarnOfUnevenShares(const BenchCommand& command, const Module& module) {
 
 // Counts the instructions of one run in a worker for another CPU, where time would mean nothing.
 Status RunEmulated(BenchCommand& command) {
-  if (command.counters || !command.trace.empty() || command.streams > 1) {
-    return UsageError(
-        "--emulate counts instructions of one run; it takes no --counters, --trace or "
-        "--streams");
+  const std::pair<const char*, bool> of_times[] = {
+      {"--counters", command.counters},    {"--profile", command.profile},
+      {"--trace", !command.trace.empty()}, {"--streams", command.streams > 1},
+      {"--rate", command.load.rate > 0},   {"--threads", command.threads > 1},
+  };
+  for (const auto& [option, is_given] : of_times) {
+    if (is_given) return UsageError("{}: --emulate counts one run on one thread", option);
   }
   TCC_ASSIGN_OR_RETURN(Artefact artefact, ArtefactToMeasure(command));
   TCC_ASSIGN_OR_RETURN(Target target, FindTarget(artefact.target));
-  if (target.kind != TargetKind::kCpu || target.arch == kHostArch) {
-    return UsageError("--emulate counts instructions of another CPU's kernels; target '{}' is none",
-                      target.name);
-  }
+  TCC_ASSIGN_OR_RETURN(const CoreRates* core, CountedCore(target));
   LoadOptions load;
   load.pool = std::make_shared<ThreadPool>(ThreadPoolOptions{.threads = 1});
   load.device = MakeForeignCpuDevice(load.pool, {.command = {}, .counts = true});
@@ -209,7 +210,7 @@ Status RunEmulated(BenchCommand& command) {
   // The run that is counted does nothing that is done once.
   TCC_RETURN_IF_ERROR(run());
   TCC_ASSIGN_OR_RETURN(std::vector<CountedKernel> counted, CountInstructions(executor, run));
-  PrintInstructions(module.artefact(), counted, command.json);
+  PrintInstructions(module.artefact(), counted, *core, command.json);
   return OkStatus();
 }
 

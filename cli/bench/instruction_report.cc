@@ -9,38 +9,31 @@
 #include "cli/print_json.h"
 #include "cli/text_table.h"
 #include "compiler/devices/foreign_cpu_device.h"
-#include "support/core_rates.h"
 
 namespace tcc {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-double CyclesOf(const InstructionCounts& counts, const CoreRates* core) {
-  return core != nullptr ? CyclesOf(counts, *core) : 0;
-}
-
-// Returns the share of those cycles' vector instructions that multiply and add.
-double PercentOfPeak(const InstructionCounts& counts, const CoreRates* core) {
+// Returns the share of a core's vector instructions in the counts' cycles that multiply and add.
+double PercentOfPeak(const InstructionCounts& counts, const CoreRates& core) {
   const double cycles = CyclesOf(counts, core);
   if (cycles <= 0) return 0;
   const auto multiplies = static_cast<double>(counts[InstructionClass::kMultiplies]);
-  return multiplies / (core->vector * cycles) * 100;
+  return multiplies / (core.vector * cycles) * 100;
 }
 
-Json RowJson(const CountedKernel& kernel, const CoreRates* core) {
+Json RowJson(const CountedKernel& kernel, const CoreRates& core) {
   Json row = {{"calls", kernel.calls}};
   for (size_t c = 0; c < kInstructionClasses; ++c) {
     row[std::string(NameOf(static_cast<InstructionClass>(c)))] = kernel.counts.of[c];
   }
-  if (core != nullptr) {
-    row["cycles"] = CyclesOf(kernel.counts, core);
-    row["percent_of_peak"] = PercentOfPeak(kernel.counts, core);
-  }
+  row["cycles"] = CyclesOf(kernel.counts, core);
+  row["percent_of_peak"] = PercentOfPeak(kernel.counts, core);
   return row;
 }
 
-void PrintRow(const CountedKernel& kernel, const CoreRates* core, const std::string& name) {
+void PrintRow(const CountedKernel& kernel, const CoreRates& core, const std::string& name) {
   const InstructionCounts& counts = kernel.counts;
   fmt::print("{:>14} {:>13} {:>13} {:>13} {:>12} {:>14} {:>14.0f} {:6.1f}  {}\n",
              counts[InstructionClass::kAll], counts[InstructionClass::kVector],
@@ -59,7 +52,7 @@ CountedKernel SumOf(const std::vector<CountedKernel>& kernels) {
 }
 
 Json ReportJson(const Artefact& artefact, const std::vector<CountedKernel>& kernels,
-                const CoreRates* core) {
+                const CoreRates& core) {
   Json rows = Json::array();
   for (size_t k = 0; k < kernels.size(); ++k) {
     const KernelInfo& info = artefact.metadata.kernels[k];
@@ -67,11 +60,9 @@ Json ReportJson(const Artefact& artefact, const std::vector<CountedKernel>& kern
     row.update(RowJson(kernels[k], core));
     rows.push_back(std::move(row));
   }
-  Json report = {{"schema", "tcc.instructions/1"}, {"model", artefact.metadata.model},
-                 {"target", artefact.target},      {"core", nullptr},
-                 {"kernels", std::move(rows)},     {"total", RowJson(SumOf(kernels), core)}};
-  if (core != nullptr) report["core"] = core->name;
-  return report;
+  return {{"schema", "tcc.instructions/1"}, {"model", artefact.metadata.model},
+          {"target", artefact.target},      {"core", core.name},
+          {"kernels", std::move(rows)},     {"total", RowJson(SumOf(kernels), core)}};
 }
 
 }  // namespace
@@ -95,15 +86,14 @@ StatusOr<std::vector<CountedKernel>> CountInstructions(Executor& executor,
 }
 
 void PrintInstructions(const Artefact& artefact, const std::vector<CountedKernel>& kernels,
-                       bool json) {
-  const CoreRates* core = FindCore(artefact.target);
+                       const CoreRates& core, bool json) {
   if (json) return PrintJson(ReportJson(artefact, kernels, core));
   std::vector<size_t> order(kernels.size());
   std::iota(order.begin(), order.end(), 0);
   std::ranges::stable_sort(order, std::greater<>(),
                            [&](size_t k) { return CyclesOf(kernels[k].counts, core); });
   fmt::print("instructions of one run for {}, cycles at the rates of {}\n", artefact.target,
-             core != nullptr ? core->name : "no known core");
+             core.name);
   fmt::print("{:>14} {:>13} {:>13} {:>13} {:>12} {:>14} {:>14} {:>6}  kernel: nodes\n",
              "instructions", "vector", "loads", "stores", "branches", "multiply-adds", "cycles",
              "% peak");

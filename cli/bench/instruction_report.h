@@ -1,11 +1,11 @@
 #pragma once
 
-#include <optional>
-#include <string_view>
+#include <functional>
 #include <vector>
 
 #include "runtime/executor/executor.h"
 #include "runtime/measure/instruction_counts.h"
+#include "support/core_rates.h"
 
 namespace tcc {
 
@@ -20,8 +20,8 @@ struct CountedKernel {
 StatusOr<std::vector<CountedKernel>> CountInstructions(Executor& executor,
                                                        const std::function<Status()>& run);
 
-// Prints a table, the kernels that take most cycles first, or JSON.
+// Prints a table, the kernels that take most of the core's cycles first, or JSON.
 void PrintInstructions(const Artefact& artefact, const std::vector<CountedKernel>& kernels,
-                       bool json);
+                       const CoreRates& core, bool json);
 
 }  // namespace tcc

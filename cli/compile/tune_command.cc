@@ -102,6 +102,7 @@ Status ExpectEmission(const TuneCommand& command) {
       {"--cost-model", !tuning.cost_model.empty()},
       {"--worker", !tuning.worker.empty()},
       {"--fleet", !command.fleet.empty()},
+      {"--emulate", command.emulate},
   };
   if (!command.sizes.empty()) {
     return UsageError("--at: --emit writes candidates for one size; expected --dim");
@@ -164,10 +165,7 @@ Status JoinFleet(const TuneCommand& command, TuneGraphOptions& options) {
 // Lets a worker for another CPU measure, under a qemu that counts instructions.
 Status Emulate(const TuneCommand& command, TuneGraphOptions& options) {
   const Target& target = options.compile.target;
-  if (target.kind != TargetKind::kCpu || target.arch == kHostArch) {
-    return UsageError("--emulate counts instructions of another CPU's kernels; target '{}' is none",
-                      target.name);
-  }
+  TCC_RETURN_IF_ERROR(CountedCore(target).status());
   if (!command.tuning.worker.empty() || !command.fleet.empty()) {
     return UsageError("--emulate: expected no {}", command.fleet.empty() ? "--worker" : "--fleet");
   }

@@ -9,8 +9,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <sstream>
 #include <vector>
+
+#include "support/environment.h"
 
 extern char** environ;
 
@@ -35,15 +36,6 @@ constexpr const char* kOptions[] = {
     "-fno-math-errno",
     "-fno-strict-aliasing",
 };
-
-bool OnPath(const std::string& name) {
-  const char* path = getenv("PATH");
-  std::istringstream folders(path != nullptr ? path : "/usr/bin:/bin");
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    if (access(fmt::format("{}/{}", folder, name).c_str(), X_OK) == 0) return true;
-  }
-  return false;
-}
 
 std::string FirstLines(const std::string& path, int count) {
   std::ifstream file(path);
@@ -112,12 +104,12 @@ StatusOr<std::string> FindHostCompiler() {
   if (const char* chosen = getenv("TCC_HOST_CXX"); chosen != nullptr && *chosen != '\0') {
     std::string name = chosen;
     bool is_path = name.find('/') != std::string::npos;
-    bool found = is_path ? access(name.c_str(), X_OK) == 0 : OnPath(name);
+    bool found = is_path ? access(name.c_str(), X_OK) == 0 : !FindOnPath(name).empty();
     if (found) return name;
     return Missing("TCC_HOST_CXX is {}, which is no program that can be run", name);
   }
   for (const char* name : {"g++", "clang++", "c++"}) {
-    if (OnPath(name)) return std::string(name);
+    if (!FindOnPath(name).empty()) return std::string(name);
   }
   return Missing(
       "no host compiler was found; looked in TCC_HOST_CXX and for g++, clang++ and c++ on PATH; "

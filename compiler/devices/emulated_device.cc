@@ -31,7 +31,7 @@ StatusOr<LoadOptions> LoadOptionsFor(const Target& target, Execution execution) 
     if (target.kind == TargetKind::kGpu) TCC_RETURN_IF_ERROR(OpenCudaDriver().status());
     return load;
   }
-  if (target.kind == TargetKind::kCpu && target.arch != kHostArch) {
+  if (IsForeignCpu(target)) {
     // Without this a missing worker would show after compiling.
     TCC_RETURN_IF_ERROR(FindForeignWorker(target.arch).status());
     load.devices = kForeignDevices;

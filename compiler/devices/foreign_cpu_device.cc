@@ -3,16 +3,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <mutex>
-#include <numeric>
 #include <system_error>
 
 #include "runtime/measure/launch_messages.h"
 #include "runtime/supervise/worker_process.h"
 #include "support/check.h"
+#include "support/environment.h"
 
 namespace tcc {
 namespace {
@@ -34,23 +33,6 @@ struct Emulation {
 constexpr Emulation kEmulations[] = {
     {CpuArch::kArm64, "TCC_WORKER_AARCH64", "qemu-aarch64", "/usr/aarch64-linux-gnu", "arm64"},
 };
-
-bool IsProgram(const fs::path& path) {
-  return ::access(path.c_str(), X_OK) == 0;
-}
-
-// Returns the program's path in a folder of $PATH; "" if it is in none.
-std::string OnPath(const std::string& program) {
-  const char* folders = std::getenv("PATH");
-  std::string_view rest = folders != nullptr ? folders : "";
-  while (!rest.empty()) {
-    const size_t end = std::min(rest.find(':'), rest.size());
-    fs::path path = fs::path(rest.substr(0, end)) / program;
-    if (IsProgram(path)) return path.string();
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-  return "";
-}
 
 // Returns the folder that this program is in.
 fs::path OwnFolder() {
@@ -229,17 +211,33 @@ class ForeignCpuDevice : public Device {
 
 }  // namespace
 
+bool IsForeignCpu(const Target& target) {
+  return target.kind == TargetKind::kCpu && target.arch != kHostArch;
+}
+
+StatusOr<const CoreRates*> CountedCore(const Target& target) {
+  if (!IsForeignCpu(target)) {
+    return UsageError("--emulate counts instructions of another CPU's kernels; target '{}' is none",
+                      target.name);
+  }
+  if (const CoreRates* core = FindCore(target.name)) return core;
+  std::vector<std::string_view> known;
+  for (const CoreRates& core : AllCores()) known.push_back(core.target);
+  return UsageError("--emulate knows no core to count for target '{}'; expected {}", target.name,
+                    fmt::join(known, " or "));
+}
+
 StatusOr<std::string> FindForeignWorker(CpuArch arch) {
   const auto* emulation = std::ranges::find(kEmulations, arch, &Emulation::arch);
   if (emulation == std::end(kEmulations)) {
     return Missing("nothing here runs kernels for {}", RowOf(arch).name);
   }
-  const char* given = std::getenv(emulation->variable);
-  if (given != nullptr && *given != '\0') return fmt::format("exec {}", given);
+  const std::string given = EnvironmentVariable(emulation->variable);
+  if (!given.empty()) return "exec " + given;
   std::error_code ignored;
   const fs::path worker =
       (OwnFolder() / "../.." / emulation->preset / "bin/tcc-worker").lexically_normal();
-  const std::string qemu = OnPath(emulation->program);
+  const std::string qemu = FindOnPath(emulation->program);
   if (qemu.empty() || !IsProgram(worker)) {
     return Missing(
         "kernels for {} run in {} by {}; one is not there: run scripts/{}_sysroot.sh, then "

@@ -6,9 +6,17 @@
 
 #include "runtime/executor/module.h"
 #include "runtime/measure/instruction_counts.h"
+#include "support/core_rates.h"
 #include "support/target.h"
 
 namespace tcc {
+
+// Returns whether the target is a CPU of another architecture than this one.
+bool IsForeignCpu(const Target& target);
+
+// Returns the core by whose rates counted instructions become cycles. FailedPrecondition where the
+// target is this machine's or a GPU, or has SVE, whose instructions the plugin does not classify.
+StatusOr<const CoreRates*> CountedCore(const Target& target);
 
 // Returns the command that runs tcc-worker for CPUs of the architecture on this machine:
 // $TCC_WORKER_ and its name in capitals, else qemu-user with the worker that the preset for the

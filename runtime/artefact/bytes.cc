@@ -26,6 +26,11 @@ void ByteWriter::Text(std::string_view text) {
   bytes_.insert(bytes_.end(), text.begin(), text.end());
 }
 
+void ByteWriter::Bytes(std::span<const uint8_t> bytes) {
+  Count(bytes.size());
+  Raw(bytes);
+}
+
 void ByteWriter::Count(size_t count) {
   TCC_CHECK(count <= std::numeric_limits<uint32_t>::max()) << count;
   U32(static_cast<uint32_t>(count));
@@ -67,6 +72,11 @@ int64_t ByteReader::I64() {
 std::string ByteReader::Text() {
   std::span<const uint8_t> raw = Raw(Count(1));
   return std::string(raw.begin(), raw.end());
+}
+
+std::vector<uint8_t> ByteReader::Bytes() {
+  std::span<const uint8_t> raw = Raw(Count(1));
+  return {raw.begin(), raw.end()};
 }
 
 size_t ByteReader::Count(size_t item_bytes) {

@@ -20,6 +20,8 @@ class ByteWriter {
   void I64(int64_t value) { Fixed(&value, sizeof(value)); }
   void Raw(std::span<const uint8_t> bytes);
   void Text(std::string_view text);
+  // Writes bytes behind their number.
+  void Bytes(std::span<const uint8_t> bytes);
   // Writes the length of a list; its items follow.
   void Count(size_t count);
 
@@ -47,6 +49,7 @@ class ByteReader {
   int64_t I64();
   std::span<const uint8_t> Raw(size_t size);
   std::string Text();
+  std::vector<uint8_t> Bytes();
   // Reads a list's length. Fails if that many items of at least `item_bytes` (>= 1) cannot follow.
   size_t Count(size_t item_bytes);
 

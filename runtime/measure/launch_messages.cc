@@ -5,16 +5,6 @@
 namespace tcc {
 namespace {
 
-void WriteBytes(ByteWriter& writer, std::span<const uint8_t> bytes) {
-  writer.Count(bytes.size());
-  writer.Raw(bytes);
-}
-
-std::vector<uint8_t> ReadBytes(ByteReader& reader) {
-  std::span<const uint8_t> raw = reader.Raw(reader.Count(1));
-  return {raw.begin(), raw.end()};
-}
-
 // The least bytes that one item of a list takes.
 constexpr size_t kRegionBytes = 8, kBufferBytes = 20, kArgumentBytes = 8;
 
@@ -25,7 +15,7 @@ LaunchRegion ReadRegion(ByteReader& reader) {
     reader.Fail(InvalidInput("launch message: a region's misalignment is {}; expected less than {}",
                              region.misalignment, kLaunchAlignment));
   }
-  region.bytes = ReadBytes(reader);
+  region.bytes = reader.Bytes();
   return region;
 }
 
@@ -52,7 +42,7 @@ std::vector<uint8_t> Encode(const LaunchMessage& message) {
   writer.Count(message.regions.size());
   for (const LaunchRegion& region : message.regions) {
     writer.U32(region.misalignment);
-    WriteBytes(writer, region.bytes);
+    writer.Bytes(region.bytes);
   }
   writer.Count(message.buffers.size());
   for (const LaunchBuffer& buffer : message.buffers) {
@@ -68,7 +58,7 @@ std::vector<uint8_t> Encode(const LaunchMessage& message) {
 std::vector<uint8_t> Encode(const LaunchedMessage& message) {
   ByteWriter writer;
   writer.Count(message.regions.size());
-  for (const std::vector<uint8_t>& bytes : message.regions) WriteBytes(writer, bytes);
+  for (const std::vector<uint8_t>& bytes : message.regions) writer.Bytes(bytes);
   writer.U8(message.counts ? 1 : 0);
   if (message.counts) {
     for (int64_t count : message.counts->of) writer.I64(count);
@@ -96,7 +86,7 @@ StatusOr<LaunchedMessage> DecodeLaunched(std::span<const uint8_t> payload) {
   ByteReader reader(payload, "launched message");
   LaunchedMessage message;
   const size_t regions = reader.Count(sizeof(uint32_t));
-  for (size_t r = 0; r < regions; ++r) message.regions.push_back(ReadBytes(reader));
+  for (size_t r = 0; r < regions; ++r) message.regions.push_back(reader.Bytes());
   if (uint8_t counted = reader.U8(); counted == 1) {
     message.counts.emplace();
     for (int64_t& count : message.counts->of) count = reader.I64();

@@ -29,16 +29,6 @@ void WriteDouble(ByteWriter& writer, double value) {
   writer.U64(std::bit_cast<uint64_t>(value));
 }
 
-void WriteBytes(ByteWriter& writer, std::span<const uint8_t> bytes) {
-  writer.Count(bytes.size());
-  writer.Raw(bytes);
-}
-
-std::vector<uint8_t> ReadBytes(ByteReader& reader) {
-  std::span<const uint8_t> raw = reader.Raw(reader.Count(1));
-  return {raw.begin(), raw.end()};
-}
-
 // Any number that is not negative; `field` names it in messages.
 double ReadAmount(ByteReader& reader, std::string_view field) {
   auto value = std::bit_cast<double>(reader.U64());
@@ -281,7 +271,7 @@ std::vector<uint8_t> Encode(const TaskMessage& message) {
   WriteDouble(writer, message.epsilon);
   writer.U8(static_cast<uint8_t>(message.policy));
   WriteLimits(writer, message.gpu);
-  WriteBytes(writer, message.artefact);
+  writer.Bytes(message.artefact);
   return writer.Take();
 }
 
@@ -289,7 +279,7 @@ std::vector<uint8_t> Encode(const MeasureMessage& message) {
   ByteWriter writer;
   writer.U64(message.id);
   WriteDouble(writer, message.stop_beyond);
-  WriteBytes(writer, message.artefact);
+  writer.Bytes(message.artefact);
   return writer.Take();
 }
 
@@ -327,7 +317,7 @@ std::vector<uint8_t> Encode(const BindMessage& message) {
   ByteWriter writer;
   writer.U32(message.kernel);
   writer.U8(message.slot);
-  WriteBytes(writer, message.artefact);
+  writer.Bytes(message.artefact);
   return writer.Take();
 }
 
@@ -377,7 +367,7 @@ StatusOr<TaskMessage> DecodeTask(std::span<const uint8_t> payload) {
   message.epsilon = ReadFinite(reader, "task message: epsilon");
   message.policy = ReadEnum(reader, MeasurePolicy::kRotateL2, "task message: policy");
   message.gpu = ReadLimits(reader);
-  message.artefact = ReadBytes(reader);
+  message.artefact = reader.Bytes();
   return Finished(reader, std::move(message));
 }
 
@@ -386,7 +376,7 @@ StatusOr<MeasureMessage> DecodeMeasure(std::span<const uint8_t> payload) {
   MeasureMessage message;
   message.id = reader.U64();
   message.stop_beyond = ReadAmount(reader, "measure message: stop_beyond");
-  message.artefact = ReadBytes(reader);
+  message.artefact = reader.Bytes();
   return Finished(reader, std::move(message));
 }
 
@@ -435,7 +425,7 @@ StatusOr<BindMessage> DecodeBind(std::span<const uint8_t> payload) {
   BindMessage message;
   message.kernel = reader.U32();
   message.slot = ReadSlot(reader, "bind message: slot");
-  message.artefact = ReadBytes(reader);
+  message.artefact = reader.Bytes();
   return Finished(reader, std::move(message));
 }
 

@@ -3,7 +3,10 @@
 
 import json
 import os
+import pathlib
 import shutil
+import struct
+import subprocess
 import unittest
 
 from tcc_command import ROOT, CommandTest, main
@@ -15,6 +18,26 @@ NETWORKS = ["dqn", "resnet18", "resnet50", "mobilenet_v2", "r3d_18", "dcgan", "v
 # The CPU of qemu's that has the features of a row and no more, where there is one.
 CPUS = {"aarch64-v8.2": "neoverse-n1", "aarch64-v8.6": "max,sve=off", "aarch64-sve": "max,sve512=on",
         "aarch64-sve256": "max,sve256=on,sve512=off"}
+
+CLANG = shutil.which("clang-19") or shutil.which("clang")
+LOOP = """
+.global _start
+_start:
+  mov x9, #{turns}
+  mov x10, sp
+1:
+  fmla v0.4s, v1.4s, v2.4s
+  fmla v3.2d, v1.2d, v2.d[0]
+  fmadd s4, s5, s6, s4
+  ldr q7, [x10]
+  ldr x11, [x10]
+  str q7, [x10]
+  subs x9, x9, #1
+  b.ne 1b
+  mov x0, #0
+  mov x8, #93
+  svc #0
+"""
 
 
 def worker_on(cpu):
@@ -89,7 +112,29 @@ class ForeignCpu(CommandTest):
         table = self.call("bench", model, "--target", "aarch64-v8.2", "--emulate",
                           TCC_WORKER_AARCH64=worker_on("neoverse-n1"))
         self.assertIn("cycles at the rates of neoverse-n1", table)
-        self.call("bench", model, "--target", "native", "--emulate", expect=2)
+        for target, said in [("native", "is none"),
+                             ("aarch64-sve", "knows no core to count for target 'aarch64-sve'; "
+                                             "expected aarch64-v8.2 or aarch64-v8.6")]:
+            self.call("bench", model, "--target", target, "--emulate", expect=2)
+            self.assertIn(said, self.error)
+        self.call("bench", model, "--target", "aarch64-v8.2", "--emulate", "--rate", "5", expect=2)
+        self.assertIn("--rate: --emulate counts one run on one thread", self.error)
+
+    @unittest.skipUnless(CLANG, "no clang")
+    def test_a_loop_of_known_instructions_counts_its_turns_times_them(self):
+        counted = [self.count_loop(turns) for turns in [1000, 2000]]
+        # A turn: 8 instructions, 3 of vectors, 2 loads, 1 store, 1 branch; 3 multiply 7 pairs.
+        self.assertEqual([b - a for a, b in zip(*counted)], [8000, 3000, 2000, 1000, 1000, 3000, 7000])
+
+    def count_loop(self, turns):
+        source, program, counts = [self.folder / f"loop{turns}.{end}" for end in ["s", "out", "counts"]]
+        source.write_text(LOOP.format(turns=turns))
+        subprocess.run([CLANG, "--target=aarch64-linux-gnu", "-fuse-ld=lld", "-nostdlib", "-static",
+                        source, "-o", program], check=True)
+        plugin = pathlib.Path(self.tcc).resolve().parents[1] / "lib/libtcc_qemu_counts.so"
+        subprocess.run([QEMU, program], check=True,
+                       env={**os.environ, "QEMU_PLUGIN": str(plugin), "TCC_COUNTS": str(counts)})
+        return struct.unpack("=7Q", counts.read_bytes()[:56])
 
     def test_tuning_by_counts_is_the_same_to_the_digit(self):
         model = self.export("dqn", "--small")
@@ -97,7 +142,10 @@ class ForeignCpu(CommandTest):
                           self.folder / f"{run}.db", "--trials", "12", "--seed", "3",
                           "--searcher", "random", "--quiet",
                           TCC_WORKER_AARCH64=worker_on("neoverse-n1")) for run in range(2)]
-        self.assertEqual(said[0], said[1])
+        # One line tells where the seconds of tuning went.
+        found = [[line for line in text.splitlines() if not line.startswith("seconds")]
+                 for text in said]
+        self.assertEqual(found[0], found[1])
         self.assertRegex(said[0], r"sum of runs: constructed [0-9.]+ us, best [0-9.]+ us")
         exported = self.folder / "records.jsonl"
         self.call("db", "export", self.folder / "0.db", "-o", exported)

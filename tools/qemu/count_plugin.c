@@ -1,7 +1,8 @@
 // A plugin for qemu-aarch64 (user mode) that counts the executed instructions by class. The counts
 // are in the first page of the file that $TCC_COUNTS names, which the program under qemu may map,
 // too: 64-bit numbers in the order of `enum Class` (runtime/measure/instruction_counts.h). They are
-// exact for programs whose other threads rest: counters of several threads are not atomic.
+// exact for programs whose other threads rest: counters of several threads are not atomic. SVE's
+// instructions count among all, in no class of their own.
 //
 // The declarations are those of QEMU's plugin interface, version 1, which its packages lack.
 
@@ -72,7 +73,7 @@ static int IsLoadOrStore(uint32_t word) {
   return (word >> 27 & 1) == 1 && (word >> 25 & 1) == 0;
 }
 
-// Of a load or store (C4.1.66): most forms say by bit 22 which they are.
+// Returns which of both a load or store is (C4.1.66): most forms say so by bit 22.
 static int IsLoad(uint32_t word) {
   const uint32_t form = word >> 27 & 7;           // bits 29..27
   const int is_vector = (word >> 26 & 1) != 0;
