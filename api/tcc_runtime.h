@@ -26,11 +26,11 @@
 namespace tcc {
 TCC_API_BEGIN
 
-// A bool takes a byte, two of kInt4 or kUInt4 share one; kTFloat32 is f32 whose last 13 bits are 0.
+// A bool takes a byte; types of 4 and 2 bits share one; kTFloat32 is f32 whose last 13 bits are 0.
 // clang-format off
 enum class DType : std::uint8_t {
-  kBool, kInt8, kInt16, kInt32, kInt64, kUInt8, kUInt16, kUInt32, kUInt64,
-  kFloat16, kBFloat16, kFloat32, kFloat64, kFloat8E4M3, kFloat8E5M2, kInt4, kUInt4, kTFloat32,
+  kBool, kInt8, kInt16, kInt32, kInt64, kUInt8, kUInt16, kUInt32, kUInt64, kFloat16, kBFloat16,
+  kFloat32, kFloat64, kFloat8E4M3, kFloat8E5M2, kInt4, kUInt4, kTFloat32, kInt2, kUInt2,
 };
 // clang-format on
 

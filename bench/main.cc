@@ -24,6 +24,7 @@ constexpr BenchSubcommand kSubcommands[] = {
      DeclareLattice},
     {"search", "Searchers compared on measured spaces", DeclareSearch},
     {"tuning", "Kernels tuned one by one: what a trial costs", DeclareTuning},
+    {"vdla", "Cycles of the accelerator for ResNet-18, and a roofline of them", DeclareVdla},
 };
 
 }  // namespace

@@ -36,5 +36,6 @@ BenchAction DeclareKernels(CLI::App& app);
 BenchAction DeclareLattice(CLI::App& app);
 BenchAction DeclareSearch(CLI::App& app);
 BenchAction DeclareTuning(CLI::App& app);
+BenchAction DeclareVdla(CLI::App& app);
 
 }  // namespace tcc

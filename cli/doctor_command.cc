@@ -59,7 +59,7 @@ DoctorCheck CheckCodeGenerator() {
 DoctorCheck CheckCpu() {
   std::vector<std::string> runnable;
   for (const Target& target : AllTargets()) {
-    if (target.kind != TargetKind::kCpu || target.name == "native") continue;
+    if (target.kind != TargetKind::kCpu || target.IsHostCpu()) continue;
     if (CheckCpuFeatures(RequiredCpuFeatures(target)).ok()) runnable.push_back(target.name);
   }
   Target native = *FindTarget("native");

@@ -29,13 +29,13 @@ the two. `tcc inspect M.onnx` lists what a model uses and everything in it that 
   inference is read and left.
 
 Types: float is f16, bf16, f32 and f64; integer is i8 to i64 and u8 to u64; f8 is f8e4m3
-(FLOAT8E4M3FN) and f8e5m2. The f8, i4 and u4 only hold values: they are cast, quantized and
-dequantized, and may be inputs, outputs and constants of a model.
+(FLOAT8E4M3FN) and f8e5m2. The f8, i4, u4, i2 and u2 only hold values: they are cast, quantized
+and dequantized, and may be inputs, outputs and constants of a model.
 
 Where ONNX leaves a result open, tcc's is defined: an index out of range that is known only at run
 time (Gather and its kin) is clamped into the range; division of integers by 0 gives 0, and so does
-Mod; a cast of a float to an integer saturates, NaN gives 0; one to i4 or u4 truncates to i32 and
-keeps the low 4 bits, as ONNX's tests do.
+Mod; a cast of a float to an integer saturates, NaN gives 0; one to i4, u4, i2 or u2 truncates to i32
+and keeps the low bits, as ONNX's tests do.
 )";
 
 std::string OperandText(char letter) {

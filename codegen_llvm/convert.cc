@@ -139,7 +139,7 @@ Value* FloatToInteger(llvm::IRBuilderBase& b, Value* value, DType to) {
   return b.CreateIntrinsic(saturate, {type, value->getType()}, {value});
 }
 
-// i4 and u4 stand in an i8.
+// Packed types stand in an i8.
 Value* FloatToSubByte(llvm::IRBuilderBase& b, Value* value, DType to) {
   bool is_signed = MinValue(to) < 0;
   value = FloatToInteger(b, value, is_signed ? DTypeCode::kInt8 : DTypeCode::kUInt8);
@@ -166,21 +166,21 @@ Value* FloatToFloat(llvm::IRBuilderBase& b, Value* value, DType to) {
   return Narrow(b, is_double ? RoundToOdd(b, value) : value, to);
 }
 
-// i4 and u4 keep their value extended to the i8 they stand in.
+// Packed types keep their value extended to the i8 they stand in.
 Value* WrapSubByte(llvm::IRBuilderBase& b, Value* value, DType to) {
-  value = b.CreateShl(value, 4);
-  return to.code() == DTypeCode::kInt4 ? b.CreateAShr(value, 4) : b.CreateLShr(value, 4);
+  const auto unused = static_cast<uint64_t>(8 - to.bits());
+  value = b.CreateShl(value, unused);
+  return IsSigned(to) ? b.CreateAShr(value, unused) : b.CreateLShr(value, unused);
 }
 
 Value* ToInteger(llvm::IRBuilderBase& b, Value* value, DType from, DType to) {
   if (HoldsFloats(from)) {
     value = Widen(b, value, from);
-    return IsNibble(to) ? FloatToSubByte(b, value, to) : FloatToInteger(b, value, to);
+    return IsPacked(to) ? FloatToSubByte(b, value, to) : FloatToInteger(b, value, to);
   }
-  bool is_signed = from.is_signed_integer() || from.code() == DTypeCode::kInt4;
   llvm::Type* type = SameLanes(value, RegisterType(b.getContext(), to.element()));
-  value = b.CreateIntCast(value, type, is_signed);
-  return IsNibble(to) ? WrapSubByte(b, value, to) : value;
+  value = b.CreateIntCast(value, type, IsSigned(from));
+  return IsPacked(to) ? WrapSubByte(b, value, to) : value;
 }
 
 }  // namespace
@@ -212,8 +212,7 @@ Value* Convert(llvm::IRBuilderBase& b, Value* value, DType from, DType to) {
   }
   if (!to_float) return ToInteger(b, value, from, to);
   if (from_float) return FloatToFloat(b, Widen(b, value, from), to);
-  bool is_signed = from.is_signed_integer() || from.code() == DTypeCode::kInt4;
-  return FloatToFloat(b, IntegerToFloat(b, value, is_signed, to), to);
+  return FloatToFloat(b, IntegerToFloat(b, value, IsSigned(from), to), to);
 }
 
 }  // namespace tcc

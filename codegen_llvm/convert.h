@@ -13,7 +13,7 @@ llvm::Value* Widen(llvm::IRBuilderBase& b, llvm::Value* value, DType dtype);
 llvm::Value* Narrow(llvm::IRBuilderBase& b, llvm::Value* value, DType dtype);
 
 // Emits a Cast (ir/expr/expr.h). A cast to f8 saturates at the largest finite value, as in ONNX by
-// default; a cast to i4 or u4 wraps.
+// default; a cast to i4, u4, i2 or u2 wraps.
 llvm::Value* Convert(llvm::IRBuilderBase& b, llvm::Value* value, DType from, DType to);
 
 }  // namespace tcc

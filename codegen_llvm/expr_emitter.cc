@@ -250,7 +250,7 @@ Value* ExprEmitter::EmitSelect(const Select& select) {
   Value* condition = Emit(select.condition);
   int lanes = select.dtype.lanes();
   const auto* load = select.then_value.as<Load>();
-  bool masked_load = load && !IsNibble(select.dtype) && !Known(select.then_value);
+  bool masked_load = load && !IsPacked(select.dtype) && !Known(select.then_value);
   if (masked_load && lanes == 1 && IsZero(select.else_value))
     return Guarded(condition,
                    [&] { return LoadScalar(load->buffer, load->indices[0], condition); });

@@ -94,6 +94,10 @@ class ExprEmitter {
   // Loads words of four bytes each, lane after lane.
   llvm::Value* LoadWords(const PackedBytes& bytes, int lanes);
   llvm::Value* LoadSubByte(const Var& buffer, const Expr& index);
+  // Returns the address of the byte that packed element `place` lies in.
+  llvm::Value* AddressOfPacked(const Var& buffer, llvm::Value* place);
+  // Returns the bits below packed element `place` in its byte.
+  llvm::Value* PackedShift(llvm::Value* place, DType dtype);
   void StoreScalar(const Var& buffer, llvm::Value* index, llvm::Value* value);
   llvm::Value* Unknown(llvm::Value* mask);
   void StoreLanes(const Var& buffer, const Expr& index, llvm::Value* value);

@@ -25,7 +25,7 @@ llvm::Type* RegisterType(llvm::LLVMContext& context, DType dtype) {
   } else if (dtype.element() == kFloat64) {
     element = llvm::Type::getDoubleTy(context);
   } else {
-    element = llvm::Type::getIntNTy(context, IsNibble(dtype) ? 8 : dtype.bits());
+    element = llvm::Type::getIntNTy(context, IsPacked(dtype) ? 8 : dtype.bits());
   }
   return WithLanes(element, dtype.lanes());
 }

@@ -11,7 +11,7 @@ namespace tcc {
 llvm::Type* RegisterType(llvm::LLVMContext& context, DType dtype);
 
 // Returns the memory form of an array element: as in a register, but bool is an i8 that holds 0 or
-// 1, and two elements of i4 or u4 share one i8, the first in the low half.
+// 1, and elements of i4, u4, i2 and u2 share an i8, the first in its low bits.
 llvm::Type* MemoryType(llvm::LLVMContext& context, DType dtype);
 
 // Returns `value` in every lane; `lanes` may be 1.

@@ -21,7 +21,7 @@ namespace {
 using llvm::Value;
 
 llvm::Align ElementAlign(const Var& buffer) {
-  return llvm::Align(IsNibble(buffer.dtype()) ? 1 : buffer.dtype().bytes());
+  return llvm::Align(IsPacked(buffer.dtype()) ? 1 : buffer.dtype().bytes());
 }
 
 // Converts a value from its memory form: a bool is a byte in memory and a bit in a register.
@@ -202,7 +202,7 @@ Value* ExprEmitter::ZeroLine() {
 Value* ExprEmitter::EmitLoad(const Load& load, Value* otherwise) {
   TCC_CHECK(load.indices.size() == 1) << load.buffer->name << " has an index a dimension";
   const Expr& index = load.indices[0];
-  if (IsNibble(load.dtype)) return LoadSubByte(load.buffer, index);
+  if (IsPacked(load.dtype)) return LoadSubByte(load.buffer, index);
   if (load.dtype.lanes() == 1) return LoadScalar(load.buffer, index, nullptr);
   return LoadLanes(load.buffer, index, otherwise);
 }
@@ -361,25 +361,36 @@ Value* ExprEmitter::LoadSubByte(const Var& buffer, const Expr& index) {
   int lanes = index.dtype().lanes();
   Value* place = Emit(index);
   llvm::Type* byte = SameLanes(place, b_.getInt8Ty());
-  auto address_of = [&](Value* nibble) {
-    return b_.CreateGEP(b_.getInt8Ty(), BindingOf(buffer).pointer, b_.CreateLShr(nibble, 1));
-  };
   Value* value = nullptr;
   if (lanes == 1) {
-    Value* address = address_of(place);
+    Value* address = AddressOfPacked(buffer, place);
     if (Value* active = AnyActive()) address = b_.CreateSelect(active, address, ZeroLine());
     value = b_.CreateAlignedLoad(byte, address, llvm::Align(1));
   } else {
-    Value* addresses = address_of(WithLanes(b_, place, GatherLanes(lanes)));
+    Value* addresses = AddressOfPacked(buffer, WithLanes(b_, place, GatherLanes(lanes)));
     value = GatherMasked(addresses, llvm::Align(1), ActiveLanes(lanes),
                          llvm::Constant::getNullValue(byte));
   }
   Annotate(value, buffer);
-  // The nibble is shifted to the top, and from there down arithmetically or logically.
-  Value* odd = b_.CreateTrunc(b_.CreateAnd(place, 1), byte);
-  Value* up = b_.CreateShl(b_.CreateSub(llvm::ConstantInt::get(byte, 1), odd), 2);
-  Value* top = b_.CreateAnd(b_.CreateShl(value, up), 0xf0);
-  return buffer.dtype().code() == DTypeCode::kInt4 ? b_.CreateAShr(top, 4) : b_.CreateLShr(top, 4);
+  // The element is shifted to the top, and from there down arithmetically or logically.
+  const DType dtype = buffer.dtype();
+  const auto unused = static_cast<uint64_t>(8 - dtype.bits());
+  Value* up = b_.CreateSub(llvm::ConstantInt::get(byte, unused), PackedShift(place, dtype));
+  Value* top = b_.CreateShl(value, up);
+  return IsSigned(dtype) ? b_.CreateAShr(top, unused) : b_.CreateLShr(top, unused);
+}
+
+Value* ExprEmitter::AddressOfPacked(const Var& buffer, Value* place) {
+  const auto per_byte = static_cast<uint64_t>(PackedPerByte(buffer.dtype()));
+  return b_.CreateGEP(b_.getInt8Ty(), BindingOf(buffer).pointer,
+                      b_.CreateLShr(place, std::countr_zero(per_byte)));
+}
+
+Value* ExprEmitter::PackedShift(Value* place, DType dtype) {
+  const auto last = static_cast<uint64_t>(PackedPerByte(dtype) - 1);
+  const int step = std::countr_zero(static_cast<unsigned>(dtype.bits()));
+  return b_.CreateTrunc(b_.CreateShl(b_.CreateAnd(place, last), step),
+                        SameLanes(place, b_.getInt8Ty()));
 }
 
 void ExprEmitter::EmitStore(const Var& buffer, const Expr& index, const Expr& value,
@@ -388,7 +399,7 @@ void ExprEmitter::EmitStore(const Var& buffer, const Expr& index, const Expr& va
   auto store = [&]() -> Value* {
     Value* stored = Emit(value);
     if (LanesOf(stored) < lanes) stored = Splat(b_, stored, lanes);
-    if (IsNibble(buffer.dtype())) {
+    if (IsPacked(buffer.dtype())) {
       StoreSubByte(buffer, index, stored);
     } else if (lanes == 1) {
       StoreScalar(buffer, Emit(index), stored);
@@ -407,9 +418,7 @@ void ExprEmitter::EmitStore(const Var& buffer, const Expr& index, const Expr& va
 void ExprEmitter::EmitPrefetch(const Var& buffer, const Expr& index) {
   Value* place = Emit(index);
   Value* address =
-      IsNibble(buffer.dtype())
-          ? b_.CreateGEP(b_.getInt8Ty(), BindingOf(buffer).pointer, b_.CreateLShr(place, 1))
-          : Address(buffer, place);
+      IsPacked(buffer.dtype()) ? AddressOfPacked(buffer, place) : Address(buffer, place);
   // The flags: a read, into all cache levels, of data.
   b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {address->getType()},
                      {address, b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
@@ -460,30 +469,30 @@ void ExprEmitter::StoreLanes(const Var& buffer, const Expr& index, Value* value)
 }
 
 // Stores lane by lane, because two lanes may share a byte. Two threads may share one too, and
-// neither must overwrite the other's nibble.
+// neither must overwrite the other's element.
 void ExprEmitter::StoreSubByte(const Var& buffer, const Expr& index, Value* value) {
   int lanes = index.dtype().lanes();
   Value* places = Emit(index);
   Value* mask = lanes == 1 ? AnyActive() : ActiveLanes(lanes);
+  const uint64_t ones = (uint64_t{1} << buffer.dtype().bits()) - 1;
   Value* unused = mask ? static_cast<Value*>(StackSlot(state_, b_.getInt8Ty())) : nullptr;
   for (int lane = 0; lane < lanes; ++lane) {
     auto at = [&](Value* v) { return lanes == 1 ? v : b_.CreateExtractElement(v, lane); };
     Value* place = at(places);
-    Value* address =
-        b_.CreateGEP(b_.getInt8Ty(), BindingOf(buffer).pointer, b_.CreateLShr(place, 1));
+    Value* address = AddressOfPacked(buffer, place);
     if (mask) address = b_.CreateSelect(at(mask), address, unused);
-    Value* shift = b_.CreateTrunc(b_.CreateShl(b_.CreateAnd(place, 1), 2), b_.getInt8Ty());
-    Value* others = b_.CreateNot(b_.CreateShl(b_.getInt8(0xf), shift));
-    Value* nibble = b_.CreateShl(b_.CreateAnd(at(value), 0xf), shift);
+    Value* shift = PackedShift(place, buffer.dtype());
+    Value* others = b_.CreateNot(b_.CreateShl(b_.getInt8(static_cast<uint8_t>(ones)), shift));
+    Value* kept = b_.CreateShl(b_.CreateAnd(at(value), ones), shift);
     if (BindingOf(buffer).is_private) {
       Value* cleared = b_.CreateAnd(b_.CreateLoad(b_.getInt8Ty(), address), others);
-      b_.CreateStore(b_.CreateOr(cleared, nibble), address);
+      b_.CreateStore(b_.CreateOr(cleared, kept), address);
     } else {
       auto update = [&](llvm::AtomicRMWInst::BinOp op, Value* bits) {
         b_.CreateAtomicRMW(op, address, bits, llvm::Align(1), llvm::AtomicOrdering::Monotonic);
       };
       update(llvm::AtomicRMWInst::And, others);
-      update(llvm::AtomicRMWInst::Or, nibble);
+      update(llvm::AtomicRMWInst::Or, kept);
     }
   }
 }

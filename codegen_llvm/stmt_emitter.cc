@@ -198,7 +198,7 @@ void StmtEmitter::EmitAllocate(const Allocate& allocate) {
     return EmitWorkspace(allocate, exprs_.Emit(ElementCountOf(buffer)));
 
   llvm::Type* element = MemoryType(b_.getContext(), dtype);
-  int64_t cells = IsNibble(dtype) ? BytesOf(dtype, *elements) : *elements;
+  int64_t cells = IsPacked(dtype) ? BytesOf(dtype, *elements) : *elements;
   llvm::Type* type = llvm::ArrayType::get(element, cells);
   llvm::AllocaInst* slot = StackSlot(state_, type);
   llvm::ConstantInt* bytes = b_.getInt64(BytesOf(dtype, *elements));

@@ -151,7 +151,7 @@ StatusOr<Artefact> CompileModel(SizedModel model, const CompileOptions& options)
 
   Artefact artefact;
   artefact.target = options.target.name;
-  artefact.device = ArtefactDevice(options.target.kind);
+  artefact.device = ArtefactDevice(options.target);
   artefact.environment = Sha256(fmt::format("tcc {} {}", kVersion, options.target.name));
   artefact.kernels = OwnBytes(std::move(code.image));
   artefact.weights = plan.weights;

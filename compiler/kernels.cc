@@ -94,6 +94,9 @@ const Variant* VariantOnTensorCores(const Task& task, const Target& target) {
 // The variant of attention for tensor cores.
 constexpr std::string_view kTiles = "attention_in_tiles";
 
+// The variant of products for an accelerator.
+constexpr std::string_view kOffloaded = "accelerator_blocks";
+
 // Returns the variant for which the default schedule is best.
 const Variant& ChosenVariant(const Task& task, const Target& target) {
   const Variant* tiles = FindVariant(task, kTiles);
@@ -116,7 +119,10 @@ KernelStages KernelOf(const Task& task, const Variant& chosen, const Target& tar
   kernel.inputs = task.inputs.size();
   kernel.flops = task.flops;
   kernel.moved_bytes = task.moved_bytes;
+  const bool is_offloaded = chosen.row && chosen.row->name == kOffloaded;
   for (const Variant& variant : task.variants) {
+    // A product for the accelerator is not given to the CPU: their times do not compare.
+    if (is_offloaded && &variant != &chosen) continue;
     if (&variant == &chosen) {
       kernel.first_variant = kernel.variants.size();
     } else if (variant.row && (!variant.row->needs(target) || variant.row->name == kTiles)) {
@@ -402,7 +408,7 @@ Workload WorkloadOf(const KernelStages& kernel) {
 }
 
 FusedGraph FuseSubgraphs(Graph graph, const Target& target, NumericMode numeric) {
-  std::vector<Subgraph> subgraphs = FuseGraph(graph, FusionFor(target.kind));
+  std::vector<Subgraph> subgraphs = FuseGraph(graph, FusionFor(target));
   ValueStorage storage;
   // A CPU's kernels round operands where they pack or widen them; the interpreter's results would
   // not stay the same, as it rounds to f32 only where an element is stored.

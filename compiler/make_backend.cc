@@ -4,6 +4,7 @@
 #include "codegen_cuda/nvrtc/nvrtc.h"
 #include "codegen_llvm/llvm_backend.h"
 #include "codegen_llvm/toolchain.h"
+#include "codegen_vdla/vdla_backend.h"
 #include "runtime/measure/worker_device.h"
 #include "support/environment.h"
 
@@ -13,7 +14,9 @@ StatusOr<std::unique_ptr<Backend>> MakeBackend(const Target& target,
                                                const MakeBackendOptions& options) {
   switch (target.kind) {
     case TargetKind::kCpu:
-      return MakeLlvmBackend(target);
+      return target.accelerator == Accelerator::kVdla
+                 ? MakeVdlaBackend(VdlaConfig(), MakeLlvmBackend(target))
+                 : MakeLlvmBackend(target);
     case TargetKind::kGpu:
       return MakeCudaBackend(target, {.code = options.gpu_code,
                                       .cache_folder = CacheFolder(),

@@ -39,7 +39,7 @@ MeasurePolicy PolicyFor(const GpuFacts& gpu, const NetworkBytes& bytes) {
 }
 
 Status ExpectPolicy(MeasurePolicy policy, const Target& target) {
-  const std::string device = ArtefactDevice(target.kind);
+  const std::string device = ArtefactDevice(target);
   if (IsPolicyOf(policy, device)) return OkStatus();
   std::vector<std::string_view> names = PolicyNames();
   std::erase_if(
@@ -83,7 +83,10 @@ StatusOr<MeasuredDevice> DeviceFor(const Target& target, const ReadyMessage& rea
   if (policy) TCC_RETURN_IF_ERROR(ExpectPolicy(*policy, target));
   if (!ready.gpu) {
     if (elsewhere) return CpuElsewhere(target, ready, threads, policy);
-    MeasurePolicy chosen = policy.value_or(MeasurePolicy::kInPlace);
+    // A network's time on the clock is not the time of an accelerator that is simulated.
+    const bool is_simulated = target.accelerator != Accelerator::kNone;
+    MeasurePolicy chosen =
+        policy.value_or(is_simulated ? MeasurePolicy::kRotate64M : MeasurePolicy::kInPlace);
     return MeasuredDevice{.environment = LocalEnvironment(target, threads, chosen),
                           .policy = chosen};
   }

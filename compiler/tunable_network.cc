@@ -72,7 +72,7 @@ StatusOr<TunableNetwork> TunableNetworkOf(Graph graph, const CompileOptions& opt
   TCC_ASSIGN_OR_RETURN(ExecutionPlan plan,
                        BuildExecutionPlan({&fused, 1}, {}, set, options.target));
   network.skeleton.target = options.target.name;
-  network.skeleton.device = ArtefactDevice(options.target.kind);
+  network.skeleton.device = ArtefactDevice(options.target);
   network.skeleton.weights = std::move(plan.weights);
   network.skeleton.plan = std::move(plan.plan);
   FindConsumers(network);

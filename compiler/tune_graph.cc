@@ -63,6 +63,10 @@ StatusOr<std::unique_ptr<NetworkMeasurer>> MakeNetwork(TunableNetwork& network,
                                                        const TaskRunnerOptions& runner,
                                                        MeasurePolicy policy,
                                                        const StatusOr<TemporaryFolder>& folder) {
+  if (options.compile.target.accelerator != Accelerator::kNone) {
+    network.skeleton = {};
+    return nullptr;  // the clock does not tell what a simulated kernel takes in it
+  }
   if (IsElsewhere(options)) {
     network.skeleton = {};
     if (options.compile.warn) {
@@ -108,7 +112,7 @@ StatusOr<TaskRunnerOptions> RunnerFor(const TuneGraphOptions& options) {
   runner.log = options.worker_log;
   runner.warn = options.compile.warn;
   runner.spare = is_gpu;
-  runner.hello.device = ArtefactDevice(options.compile.target.kind);
+  runner.hello.device = ArtefactDevice(options.compile.target);
   runner.hello.threads = static_cast<uint32_t>(options.threads);
   if (is_gpu) {
     TCC_ASSIGN_OR_RETURN(int ordinal, options.ordinal ? *options.ordinal : ChosenCudaOrdinal());

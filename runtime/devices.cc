@@ -1,3 +1,4 @@
+#include "runtime/accelerator/vdla_device.h"
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/executor/device.h"
@@ -7,6 +8,7 @@ namespace {
 
 constexpr DeviceRow kDevices[] = {
     {"cpu", [](const DeviceOptions& options) { return MakeCpuDevice(options.pool); }},
+    {"vdla", [](const DeviceOptions& options) { return MakeVdlaDevice(options.pool); }},
     {"cuda", [](const DeviceOptions& options) { return MakeCudaDevice(options.ordinal); }},
 };
 

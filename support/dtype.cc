@@ -77,6 +77,7 @@ std::optional<DType> ParseDType(std::string_view text) {
 
 int64_t MinValue(DType dtype) {
   if (dtype.code() == DTypeCode::kInt4) return -8;
+  if (dtype.code() == DTypeCode::kInt2) return -2;
   if (!dtype.is_signed_integer()) return 0;
   return dtype.bits() == 64 ? std::numeric_limits<int64_t>::min()
                             : -(int64_t{1} << (dtype.bits() - 1));
@@ -84,7 +85,7 @@ int64_t MinValue(DType dtype) {
 
 int64_t MaxValue(DType dtype) {
   if (dtype.is_bool()) return 1;
-  if (dtype.bits() == 4) return dtype.code() == DTypeCode::kInt4 ? 7 : 15;
+  if (dtype.bits() < 8) return (int64_t{1} << dtype.bits()) - 1 + MinValue(dtype);
   TCC_CHECK(dtype.is_integer()) << ToString(dtype);
   if (dtype.bits() == 64)
     return dtype.is_signed_integer() ? std::numeric_limits<int64_t>::max() : -1;

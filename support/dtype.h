@@ -26,7 +26,9 @@ namespace tcc {
   X("f8e5m2", kFloat8E5M2, 8, kStorageKind) \
   X("i4", kInt4, 4, kStorageKind)           \
   X("u4", kUInt4, 4, kStorageKind)          \
-  X("tf32", kTFloat32, 32, kFloatKind)
+  X("tf32", kTFloat32, 32, kFloatKind)      \
+  X("i2", kInt2, 2, kStorageKind)           \
+  X("u2", kUInt2, 2, kStorageKind)
 
 enum class DTypeCode : uint8_t {
 #define TCC_DTYPE_CODE(text, code, bits, kind) code,
@@ -36,7 +38,7 @@ enum class DTypeCode : uint8_t {
 
 // An element type and a number of lanes (1 = scalar; more only at kLowered). A bool takes a byte in
 // memory and holds 0 or 1. A tf32 is an f32 whose mantissa has 10 bits; the 13 that it lacks are 0.
-// Storage types (f8*, i4, u4) can be loaded, stored and cast, but not computed with.
+// Storage types (f8*, i4, u4, i2, u2) can be loaded, stored and cast, but not computed with.
 class DType {
  public:
   constexpr DType() : DType(DTypeCode::kFloat32) {}
@@ -54,7 +56,7 @@ class DType {
   bool is_integer() const;
   bool is_signed_integer() const;
   bool is_storage_only() const;
-  // Returns the bits of one element: a multiple of 8 except for i4 and u4.
+  // Returns the bits of one element: a multiple of 8 except for i4, u4, i2 and u2.
   int bits() const;
   // Returns the bytes of one element; expects bits() to be a multiple of 8.
   int bytes() const;

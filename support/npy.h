@@ -26,7 +26,7 @@ StatusOr<Tensor> ReadNpy(const std::string& path);
 StatusOr<Tensor> ParseNpy(std::span<const uint8_t> file);
 
 // Writes what numpy.save writes: version 1.0, C order, elements at a multiple of 64 bytes. Refuses
-// types that NumPy does not have (f8*, i4, u4).
+// types that NumPy does not have (f8*, i4, u4, i2, u2).
 Status WriteNpy(const Tensor& tensor, const std::string& path);
 StatusOr<std::vector<uint8_t>> NpyBytes(const Tensor& tensor);
 

@@ -34,8 +34,17 @@ bool IsFloat8(DType dtype) {
   return dtype.code() == DTypeCode::kFloat8E4M3 || dtype.code() == DTypeCode::kFloat8E5M2;
 }
 
-bool IsNibble(DType dtype) {
-  return dtype.code() == DTypeCode::kInt4 || dtype.code() == DTypeCode::kUInt4;
+bool IsPacked(DType dtype) {
+  return dtype.bits() < 8;
+}
+
+int PackedPerByte(DType dtype) {
+  return IsPacked(dtype) ? 8 / dtype.bits() : 1;
+}
+
+bool IsSigned(DType dtype) {
+  return HoldsFloats(dtype) || dtype.is_signed_integer() || dtype.code() == DTypeCode::kInt4 ||
+         dtype.code() == DTypeCode::kInt2;
 }
 
 bool HoldsFloats(DType dtype) {
@@ -72,6 +81,8 @@ double Epsilon(DType dtype) {
     case DTypeCode::kUInt64:
     case DTypeCode::kInt4:
     case DTypeCode::kUInt4:
+    case DTypeCode::kInt2:
+    case DTypeCode::kUInt2:
       return 0;
   }
   return 0;
@@ -107,15 +118,18 @@ uint8_t DoubleToFloat8(DType dtype, double value) {
   return static_cast<uint8_t>(sign | std::min<int>(code, format.largest));
 }
 
-int64_t NibbleAt(DType dtype, const uint8_t* bytes, int64_t index) {
-  int64_t value = bytes[index / 2] >> (index % 2 * 4) & 15;
-  return dtype.code() == DTypeCode::kInt4 && value >= 8 ? value - 16 : value;
+int64_t PackedAt(DType dtype, const uint8_t* bytes, int64_t index) {
+  const int64_t per_byte = PackedPerByte(dtype), bits = dtype.bits();
+  int64_t value = bytes[index / per_byte] >> (index % per_byte * bits) & ((1 << bits) - 1);
+  return IsSigned(dtype) && value >> (bits - 1) != 0 ? value - (1 << bits) : value;
 }
 
-void SetNibble(uint8_t* bytes, int64_t index, int64_t value) {
-  int shift = index % 2 == 0 ? 0 : 4;
-  uint8_t& byte = bytes[index / 2];
-  byte = static_cast<uint8_t>((byte & ~(15 << shift)) | static_cast<int>(value & 15) << shift);
+void SetPacked(DType dtype, uint8_t* bytes, int64_t index, int64_t value) {
+  const int64_t per_byte = PackedPerByte(dtype), shift = index % per_byte * dtype.bits();
+  const int mask = (1 << dtype.bits()) - 1;
+  uint8_t& byte = bytes[index / per_byte];
+  byte =
+      static_cast<uint8_t>((byte & ~(mask << shift)) | (static_cast<int>(value) & mask) << shift);
 }
 
 }  // namespace tcc

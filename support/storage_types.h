@@ -4,11 +4,16 @@
 
 #include "support/dtype.h"
 
-// The storage-only types: 8-bit floats, and 4-bit integers, two to a byte.
+// The storage-only types: 8-bit floats, and integers of 4 and 2 bits, several to a byte.
 namespace tcc {
 
 bool IsFloat8(DType dtype);
-bool IsNibble(DType dtype);
+// Returns whether several elements share a byte: integers of 4 and 2 bits.
+bool IsPacked(DType dtype);
+// Returns the elements of a byte: 2 or 4 for packed types, 1 for others.
+int PackedPerByte(DType dtype);
+// Returns whether negative numbers are held: floats, signed integers, packed ones included.
+bool IsSigned(DType dtype);
 // Returns whether the type is a float, 8-bit floats included.
 bool HoldsFloats(DType dtype);
 // Returns the bytes of one element, rounded up.
@@ -25,9 +30,10 @@ double Float8ToDouble(DType dtype, uint8_t bits);
 // infinity that the format lacks. NaN becomes 0x7f with its sign.
 uint8_t DoubleToFloat8(DType dtype, double value);
 
-// Returns the nibble of element `index`, sign-extended for i4. Even elements lie in the low halves
-// of bytes.
-int64_t NibbleAt(DType dtype, const uint8_t* bytes, int64_t index);
-void SetNibble(uint8_t* bytes, int64_t index, int64_t value);
+// Returns element `index` of a packed type, sign-extended for the signed ones. The first element of
+// a byte lies in its low bits.
+int64_t PackedAt(DType dtype, const uint8_t* bytes, int64_t index);
+// Writes the low bits of `value`.
+void SetPacked(DType dtype, uint8_t* bytes, int64_t index, int64_t value);
 
 }  // namespace tcc

@@ -77,21 +77,29 @@ Target Gpu(std::string name, int sm) {
           .limits = kCudaLimits};
 }
 
+// Returns the CPU that runs tcc, perhaps with an accelerator.
+Target OnHost(std::string name, Accelerator accelerator) {
+  const int vector_bytes = NativeVectorBytes();
+  return {.name = std::move(name),
+          .kind = TargetKind::kCpu,
+          .arch = kHostArch,
+          .llvm_cpu = "",
+          .vector_bytes = vector_bytes,
+          .vector_registers = vector_bytes == 64 || kHostArch == CpuArch::kArm64 ? 32 : 16,
+          .dots_bytes = NativeDotsBytes(),
+          .bf16_speedup = NativeBf16Speedup(),
+          .cheap_masks = vector_bytes == 64,
+          .multiplies_by_lane = kHostArch == CpuArch::kArm64,
+          .amx = RequestAmx(),
+          .l1_bytes = CacheBytes(_SC_LEVEL1_DCACHE_SIZE, 32 * kKiB),
+          .l2_bytes = CacheBytes(_SC_LEVEL2_CACHE_SIZE, 512 * kKiB),
+          .accelerator = accelerator};
+}
+
 const std::vector<Target>& Table() {
   static const auto* table = new std::vector<Target>{
-      {.name = "native",
-       .kind = TargetKind::kCpu,
-       .arch = kHostArch,
-       .llvm_cpu = "",
-       .vector_bytes = NativeVectorBytes(),
-       .vector_registers = NativeVectorBytes() == 64 || kHostArch == CpuArch::kArm64 ? 32 : 16,
-       .dots_bytes = NativeDotsBytes(),
-       .bf16_speedup = NativeBf16Speedup(),
-       .cheap_masks = NativeVectorBytes() == 64,
-       .multiplies_by_lane = kHostArch == CpuArch::kArm64,
-       .amx = RequestAmx(),
-       .l1_bytes = CacheBytes(_SC_LEVEL1_DCACHE_SIZE, 32 * kKiB),
-       .l2_bytes = CacheBytes(_SC_LEVEL2_CACHE_SIZE, 512 * kKiB)},
+      OnHost("native", Accelerator::kNone),
+      OnHost("vdla", Accelerator::kVdla),
       {.name = "x86-64-v3",
        .kind = TargetKind::kCpu,
        .llvm_cpu = "x86-64-v3",

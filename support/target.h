@@ -12,6 +12,10 @@
 namespace tcc {
 
 enum class TargetKind { kCpu, kGpu, kReference };
+// The interface that a GPU is driven by, and with it the language of its kernels.
+enum class GpuApi : uint8_t { kCuda, kOpenCl };
+// A co-processor that a CPU hands products to. runtime/vdla says what VDLA is.
+enum class Accelerator : uint8_t { kNone, kVdla };
 
 // The limits that all devices of one interface share.
 struct GpuLimits {
@@ -22,6 +26,7 @@ struct GpuLimits {
   int64_t register_file = 0;            // of 32 bits, per thread block
   int64_t default_shared_bytes = 0;     // of a thread block that does not ask for more
   int64_t max_shared_bytes = 0;         // of a thread block on the device that has most
+  int64_t warp = 0;                     // threads that exchange registers; 0: none do
 };
 // CUDA C Programming Guide, compute capabilities 7.5 to 12.1.
 inline constexpr GpuLimits kCudaLimits = {.max_threads = 1024,
@@ -30,7 +35,8 @@ inline constexpr GpuLimits kCudaLimits = {.max_threads = 1024,
                                           .registers = 255,
                                           .register_file = 65536,
                                           .default_shared_bytes = 48 << 10,
-                                          .max_shared_bytes = 227 << 10};
+                                          .max_shared_bytes = 227 << 10,
+                                          .warp = 32};
 
 // A machine that code is generated for: a row of the table in target.cc. `native` is the CPU that
 // runs tcc.
@@ -39,7 +45,7 @@ struct Target {
   TargetKind kind = TargetKind::kReference;
   CpuArch arch = CpuArch::kX86;  // CPU targets
   std::string llvm_cpu =
-      {};  // CPU targets: LLVM's name, "" for native until resolved by codegen_llvm
+      {};  // CPU targets: LLVM's name, "" for the CPU that runs tcc until resolved by codegen_llvm
   // CPU targets but native: LLVM's names of the features that code for it may use beside the least
   // that CPUs of the architecture have. They include what llvm_cpu has.
   std::span<const std::string_view> needed_features = {};
@@ -66,7 +72,9 @@ struct Target {
   bool amx = false;
   int64_t l1_bytes = 0;  // CPU targets: data caches of one core
   int64_t l2_bytes = 0;
-  int sm = 0;                   // CUDA targets: 75, 80, ...
+  Accelerator accelerator = Accelerator::kNone;  // CPU targets
+  GpuApi api = GpuApi::kCuda;                    // GPU targets
+  int sm = 0;                                    // CUDA targets: 75, 80, ...; 0 of others
   int64_t shared_bytes = 0;     // limit of a thread block that opts in to more than the default
   int64_t multiprocessors = 0;  // GPU targets: of the typical device
   GpuLimits limits = {};        // GPU targets
@@ -74,6 +82,8 @@ struct Target {
   static constexpr int64_t kWarp = 32;          // threads that share a buffer of scope warp
   static constexpr int64_t kWidestAccess = 16;  // GPU targets: bytes of one load or store
 
+  // Returns whether code is for the CPU that runs tcc, whatever that is.
+  bool IsHostCpu() const { return kind == TargetKind::kCpu && llvm_cpu.empty(); }
   // Returns the alignment that kernels may expect of a buffer; a part of another buffer must start
   // at a multiple of it.
   int64_t BufferAlignment() const { return kind == TargetKind::kGpu ? kWidestAccess : 1; }

@@ -47,6 +47,8 @@ auto VisitStorage(DType dtype, Visit&& visit) {
     case DTypeCode::kFloat8E5M2:
     case DTypeCode::kInt4:
     case DTypeCode::kUInt4:
+    case DTypeCode::kInt2:
+    case DTypeCode::kUInt2:
       break;
   }
   TCC_CHECK(false) << "element access to " << ToString(dtype);
@@ -61,9 +63,10 @@ T ReadAt(const Tensor& tensor, int64_t index) {
   return value;
 }
 
-// Checks that nibble `index` lies inside the tensor and returns `index`.
-int64_t NibbleIndex(const Tensor& tensor, int64_t index) {
-  TCC_CHECK(index >= 0 && index / 2 < static_cast<int64_t>(tensor.bytes.size())) << index;
+// Checks that packed element `index` lies inside the tensor and returns `index`.
+int64_t PackedIndex(const Tensor& tensor, int64_t index) {
+  const auto bytes = static_cast<int64_t>(tensor.bytes.size());
+  TCC_CHECK(index >= 0 && index / PackedPerByte(tensor.dtype) < bytes) << index;
   return index;
 }
 
@@ -146,7 +149,7 @@ double ElementAsDouble(const Tensor& tensor, int64_t index) {
   if (tensor.dtype.code() == DTypeCode::kBFloat16)
     return BFloat16ToFloat(ReadAt<uint16_t>(tensor, index));
   if (IsFloat8(tensor.dtype)) return Float8ToDouble(tensor.dtype, ReadAt<uint8_t>(tensor, index));
-  if (IsNibble(tensor.dtype)) return static_cast<double>(ElementAsInt(tensor, index));
+  if (IsPacked(tensor.dtype)) return static_cast<double>(ElementAsInt(tensor, index));
   return VisitStorage(tensor.dtype, [&](auto zero) {
     return static_cast<double>(ReadAt<decltype(zero)>(tensor, index));
   });
@@ -154,8 +157,8 @@ double ElementAsDouble(const Tensor& tensor, int64_t index) {
 
 int64_t ElementAsInt(const Tensor& tensor, int64_t index) {
   if (HoldsFloats(tensor.dtype)) return static_cast<int64_t>(ElementAsDouble(tensor, index));
-  if (IsNibble(tensor.dtype)) {
-    return NibbleAt(tensor.dtype, tensor.bytes.data(), NibbleIndex(tensor, index));
+  if (IsPacked(tensor.dtype)) {
+    return PackedAt(tensor.dtype, tensor.bytes.data(), PackedIndex(tensor, index));
   }
   return VisitStorage(tensor.dtype, [&](auto zero) {
     return static_cast<int64_t>(ReadAt<decltype(zero)>(tensor, index));
@@ -179,8 +182,8 @@ void SetElement(Tensor& tensor, int64_t index, double value) {
 
 void SetElementInt(Tensor& tensor, int64_t index, int64_t value) {
   if (HoldsFloats(tensor.dtype)) return SetElement(tensor, index, static_cast<double>(value));
-  if (IsNibble(tensor.dtype)) {
-    return SetNibble(MutableBytes(tensor).data(), NibbleIndex(tensor, index), value);
+  if (IsPacked(tensor.dtype)) {
+    return SetPacked(tensor.dtype, MutableBytes(tensor).data(), PackedIndex(tensor, index), value);
   }
   VisitStorage(tensor.dtype,
                [&](auto zero) { WriteAt(tensor, index, static_cast<decltype(zero)>(value)); });

@@ -33,7 +33,7 @@ EDGES = {
     "runtime": set(),
     "search": {"ir", "schedule", "lower", "autodiff_features", "runtime"},
     "compiler": {"ir", "models", "graph", "schedule", "lower", "autodiff_features", "codegen_cuda",
-                 "codegen_llvm", "runtime", "search"},
+                 "codegen_llvm", "codegen_vdla", "runtime", "search"},
     "api": {"ir", "models", "runtime", "compiler"},
     "examples": set(),  # sees what is installed: <tcc/tcc.h>
     "cli": {"*"},
@@ -62,6 +62,7 @@ ROOMS = {
         "sketches/parts": {"analysis", "steps", "space"},
         "sketches/cpu": {"analysis", "steps", "sketches/parts"},
         "sketches/gpu": {"analysis", "steps", "space", "sketches/parts"},
+        "sketches/vdla": {"analysis", "steps", "sketches/parts"},
         "sketches": {"space", "sketches/parts", "sketches/cpu", "sketches/gpu"},
     },
     "graph": {
@@ -92,7 +93,8 @@ ROOMS = {
         "measure": {"artefact", "executor", "cpu", "cuda"},
         "supervise": {"measure"},
         "worker": {"measure", "supervise"},
-        ".": {"executor", "cpu", "cuda"},
+        "accelerator": {"artefact", "vdla", "executor", "cpu"},
+        ".": {"executor", "cpu", "cuda", "accelerator"},
     },
     "compiler": {
         "devices": set(),

@@ -46,7 +46,7 @@ Status RunWorker(const WorkerCommand& command) {
     options.runner.hello.address_space_bytes = MemoryForWorker();
   } else {
     TCC_ASSIGN_OR_RETURN(int ordinal, OrdinalOf(command.device));
-    options.runner.hello.device = ArtefactDevice(TargetKind::kGpu);
+    options.runner.hello.device = "cuda";
     options.runner.hello.ordinal = static_cast<uint32_t>(ordinal);
     options.runner.spare = true;
   }

@@ -122,6 +122,8 @@ std::string_view CType(DType dtype) {
     case DTypeCode::kFloat8E5M2:
     case DTypeCode::kInt4:
     case DTypeCode::kUInt4:
+    case DTypeCode::kInt2:
+    case DTypeCode::kUInt2:
       return "";
   }
   __builtin_unreachable();

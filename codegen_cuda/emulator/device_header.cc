@@ -307,10 +307,11 @@ TCC_DEVICE T tcc_atomic_add(Array& buffer, TccIndex at, T value) {
   return before;
 }
 template <class Array>
-TCC_DEVICE void tcc_store_nibble(Array& buffer, TccIndex at, int value) {
-  unsigned char* byte = buffer.Change(TccIndex(at.value >> 1, at.line), 'a');
-  const int shift = (int)(at.value & 1) * 4;
-  *byte = (unsigned char)((*byte & ~(15 << shift)) | (value & 15) << shift);
+TCC_DEVICE void tcc_store_packed(Array& buffer, TccIndex at, int bits, int value) {
+  const int per_byte = 8 / bits, ones = (1 << bits) - 1;
+  unsigned char* byte = buffer.Change(TccIndex(at.value / per_byte, at.line), 'a');
+  const int shift = (int)(at.value & (per_byte - 1)) * bits;
+  *byte = (unsigned char)((*byte & ~(ones << shift)) | (value & ones) << shift);
 }
 )text";
 

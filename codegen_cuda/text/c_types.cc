@@ -37,6 +37,8 @@ constexpr TypeRow kTypes[] = {
     {DTypeCode::kFloat8E5M2, "TccF8E5M2",         "float",              "tcc_f8e5m2",  "f"},
     {DTypeCode::kInt4,      "unsigned char",      "signed char",        "",            ""},
     {DTypeCode::kUInt4,     "unsigned char",      "unsigned char",      "",            "u"},
+    {DTypeCode::kInt2,      "unsigned char",      "signed char",        "",            ""},
+    {DTypeCode::kUInt2,     "unsigned char",      "unsigned char",      "",            "u"},
     {DTypeCode::kTFloat32,  "TccTF32",            "float",              "tcc_tf32",    "f"},
 };
 // clang-format on

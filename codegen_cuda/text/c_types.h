@@ -6,10 +6,10 @@
 
 // The spelling of elements in CUDA C. In memory each dtype has a type of its own. In registers a
 // narrow float (16 or 8 bits, or tf32) is a `float` whose value the narrow format holds exactly,
-// and an i4 or u4 is a char.
+// and an i4, u4, i2 or u2 is a char.
 namespace tcc {
 
-// Returns the type of one element; "unsigned char" for i4 and u4, two of which share it.
+// Returns the type of one element; "unsigned char" for packed types, whose elements share it.
 std::string MemoryTypeText(DType dtype);
 std::string RegisterTypeText(DType dtype);
 

@@ -79,7 +79,7 @@ void DeclareShared(const LaunchBody& launch, KernelText& kernel) {
     kernel.buffers[buffer.var.get()] = buffer;
     DType dtype = buffer.dtype();
     int64_t bytes = (SharedCells(buffer) * dtype.bits() + 7) / 8;
-    int64_t cells = IsNibble(dtype) ? bytes : bytes / dtype.bytes();
+    int64_t cells = IsPacked(dtype) ? bytes : bytes / dtype.bytes();
     std::string name = kernel.NameOf(buffer.var);
     if (launch.launch.dynamic_shared_bytes > 0) {
       kernel.Line(fmt::format("TCC_SHARED_AT({}, {}, {}, {});", MemoryTypeText(dtype), name,

@@ -343,11 +343,10 @@ Piece ExprText::LoadScalar(const Var& buffer, const Expr& index) {
   if (IsShuffled(buffer)) return LoadFromLane(buffer, index);
   std::string name = kernel_.NameOf(buffer);
   DType dtype = buffer.dtype().element();
-  if (IsNibble(dtype)) {
+  if (IsPacked(dtype)) {
     Piece place = Emit(index);
-    const char* made = dtype.code() == DTypeCode::kInt4 ? "tcc_i4" : "tcc_u4";
-    std::string at = In(place, P::kUnary);
-    return {fmt::format("{}({}[{} >> 1] >> tcc_nibble_shift({}))", made, name, at, place.text)};
+    return {fmt::format("tcc_{}({}[{} >> {}] >> tcc_packed_shift({}, {}))", ToString(dtype), name,
+                        In(place, P::kUnary), PackedPerByte(dtype) / 2, place.text, dtype.bits())};
   }
   return FromMemory(CellText(BufferOf(buffer), index), dtype);
 }
@@ -391,7 +390,7 @@ Expr ExprText::Shifted(const Expr& base, int64_t offset) const {
 int ExprText::AccessWidth(const Buffer& buffer, const Expr& base, int lanes) const {
   DType dtype = buffer.dtype().element();
   bool in_registers = buffer.scope == Scope::kLocal || buffer.scope == Scope::kWarp;
-  if (in_registers || IsNibble(dtype)) return 1;
+  if (in_registers || IsPacked(dtype)) return 1;
   int64_t divisor = DivisorOf(base);
   int width = static_cast<int>(Target::kWidestAccess / dtype.bytes());
   while (width > 1 && (lanes % width != 0 || divisor % width != 0)) width /= 2;

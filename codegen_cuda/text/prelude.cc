@@ -183,14 +183,16 @@ template <class T, class Index>
 TCC_DEVICE T tcc_atomic_add(T* buffer, Index index, T value) {
   return atomicAdd(buffer + index, value);
 }
-// Two atomic steps suffice: nobody else touches the nibble.
+// Two atomic steps suffice: nobody else touches the element.
 template <class Index>
-TCC_DEVICE void tcc_store_nibble(unsigned char* buffer, Index index, int value) {
-  unsigned long long address = reinterpret_cast<unsigned long long>(buffer + (index >> 1));
+TCC_DEVICE void tcc_store_packed(unsigned char* buffer, Index index, int bits, int value) {
+  const int per_byte = 8 / bits;
+  const unsigned ones = (1u << bits) - 1u;
+  unsigned long long address = reinterpret_cast<unsigned long long>(buffer + index / per_byte);
   unsigned* word = reinterpret_cast<unsigned*>(address & ~3ull);
-  int shift = (int)(address & 3) * 8 + (int)(index & 1) * 4;
-  atomicAnd(word, ~(0xfu << shift));
-  atomicOr(word, ((unsigned)value & 0xfu) << shift);
+  int shift = (int)(address & 3) * 8 + (int)(index & (per_byte - 1)) * bits;
+  atomicAnd(word, ~(ones << shift));
+  atomicOr(word, ((unsigned)value & ones) << shift);
 }
 
 TCC_DEVICE float tcc_bits_to_float(unsigned bits) { return __int_as_float((int)bits); }
@@ -326,17 +328,22 @@ TCC_DEVICE TccF8E5M2 tcc_f8e5m2(float x) {
                          : tcc_narrow_f8(x, 2, -14, 57344.0f, 1.0f);
   return narrow;
 }
+// The place of an element of 2 or 4 bits in its byte, the first low.
 template <class Index>
-TCC_DEVICE int tcc_nibble_shift(Index index) { return (int)(index & 1) * 4; }
-// The byte with another nibble: of `index`, even ones low.
-template <class Index>
-TCC_DEVICE unsigned char tcc_with_nibble(unsigned char byte, Index index, int value) {
-  const int shift = tcc_nibble_shift(index);
-  return (unsigned char)((byte & ~(15 << shift)) | (value & 15) << shift);
+TCC_DEVICE int tcc_packed_shift(Index index, int bits) {
+  return (int)(index & (8 / bits - 1)) * bits;
 }
-// The low four bits of x as a value of i4 or u4.
+// The byte with another element `index`.
+template <class Index>
+TCC_DEVICE unsigned char tcc_with_packed(unsigned char byte, Index index, int bits, int value) {
+  const int shift = tcc_packed_shift(index, bits), ones = (1 << bits) - 1;
+  return (unsigned char)((byte & ~(ones << shift)) | (value & ones) << shift);
+}
+// The low bits of x as a value of a packed type.
 TCC_DEVICE signed char tcc_i4(int x) { return (signed char)(((x & 15) ^ 8) - 8); }
 TCC_DEVICE unsigned char tcc_u4(int x) { return (unsigned char)(x & 15); }
+TCC_DEVICE signed char tcc_i2(int x) { return (signed char)(((x & 3) ^ 2) - 2); }
+TCC_DEVICE unsigned char tcc_u2(int x) { return (unsigned char)(x & 3); }
 
 // Truncates; saturates out of range; NaN gives 0. low and high are the type's range [low, high) as
 // floats, both exact.

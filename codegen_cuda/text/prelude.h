@@ -58,9 +58,10 @@
 //                                           memory and returns its old value; T is int, unsigned,
 //                                           float, double or unsigned long long
 //   tensor cores: matrix_prelude.h, group_prelude.h
-//   void tcc_store_nibble(buffer, index, int value)  stores nibble `index` (even ones low) of an
-//                                           unsigned char buffer; another thread may store the
-//                                           other nibble of the byte at the same time
+//   void tcc_store_packed(buffer, index, int bits, int value)    stores element `index` of 2 or 4
+//                                           bits (the first of a byte low) of an unsigned char
+//                                           buffer; another thread may store the others of the byte
+//                                           at the same time
 //
 //   float tcc_half_to_float(unsigned short), unsigned short tcc_float_to_half(float)     IEEE half
 //   unsigned short tcc_float_to_bfloat(float)      conversions round to nearest even

@@ -180,9 +180,8 @@ Piece FloatToInteger(const Piece& value, DType from, DType to) {
                              IntegerLiteral(to, MinValue(to)), IntegerLiteral(to, MaxValue(to))));
 }
 
-Piece ToNibble(const Piece& value, DType to) {
-  const char* name = to.code() == DTypeCode::kInt4 ? "tcc_i4" : "tcc_u4";
-  return Primary(fmt::format("{}({})", name, Casted("int", value).text));
+Piece ToPacked(const Piece& value, DType to) {
+  return Primary(fmt::format("tcc_{}({})", ToString(to.element()), Casted("int", value).text));
 }
 
 // Converts to f32, f64, or a float that Rounded then rounds to the narrow type.
@@ -259,7 +258,7 @@ Piece CastText(const Piece& value, DType from, DType to) {
   if (to.is_bool()) return {In(value, P::kEquality) + " != 0", P::kEquality};
   if (HoldsFloats(to)) return ToFloat(value, from, to);
   if (HoldsFloats(from)) return FloatToInteger(value, from, to);
-  if (IsNibble(to)) return ToNibble(value, to);
+  if (IsPacked(to)) return ToPacked(value, to);
   return Casted(RegisterTypeText(to), value);
 }
 

@@ -294,7 +294,7 @@ void StmtText::EmitAllocate(const Allocate& allocate) {
       }
       count = 1;
     }
-    int64_t cells = IsNibble(buffer.dtype()) ? (*count + 1) / 2 : *count;
+    int64_t cells = CeilDivision(*count, PackedPerByte(buffer.dtype()));
     kernel_.Line(fmt::format("TCC_LOCAL({}, {}, {});", MemoryTypeText(buffer.dtype()),
                              kernel_.Define(buffer.var), std::max<int64_t>(cells, 1)));
   }
@@ -439,7 +439,7 @@ void StmtText::EmitCopy(const AsyncCopy& copy) {
   DType dtype = target.dtype();
   bool in_memory = source.scope == Scope::kGlobal || source.scope == Scope::kConstant;
   bool possible =
-      target.scope == Scope::kShared && in_memory && !IsNibble(dtype) && width * dtype.bytes() >= 4;
+      target.scope == Scope::kShared && in_memory && !IsPacked(dtype) && width * dtype.bytes() >= 4;
   for (int i = 0; i < copy.count; i += possible ? width : 1) {
     Expr to_index = exprs_.Shifted(to, i);
     Expr from_index = exprs_.Shifted(from, i);
@@ -497,23 +497,26 @@ void StmtText::StoreScalar(const Var& buffer, const Expr& index, const Expr& val
 
 void StmtText::StoreCell(const Buffer& buffer, const Expr& index, const Piece& value) {
   DType dtype = buffer.dtype();
-  if (IsNibble(dtype)) return StoreNibble(buffer, index, value);
+  if (IsPacked(dtype)) return StorePacked(buffer, index, value);
   kernel_.Line(fmt::format("{} = {};", exprs_.CellText(buffer, index), MemoryText(value, dtype)));
 }
 
-// Stores one nibble. Another thread may store the other nibble of the byte, so the store is atomic;
+// Stores an element of 2 or 4 bits. Other threads may store the rest of the byte, so it is atomic;
 // except in a thread's own buffer, which has no address for an atomic.
-void StmtText::StoreNibble(const Buffer& buffer, const Expr& index, const Piece& value) {
+void StmtText::StorePacked(const Buffer& buffer, const Expr& index, const Piece& value) {
+  const DType dtype = buffer.dtype();
   const std::string& name = kernel_.NameOf(buffer.var);
   std::string at = exprs_.EmitIndex(index);
   if (buffer.scope == Scope::kWarp) {
     kernel_.Refuse(Unsupported("'{}', which a warp holds, is of {}", buffer.var->name,
                                ToString(buffer.dtype())));
   } else if (buffer.scope == Scope::kLocal) {
-    kernel_.Line(fmt::format("{0}[({1}) >> 1] = tcc_with_nibble({0}[({1}) >> 1], {1}, {2});", name,
-                             at, value.text));
+    kernel_.Line(
+        fmt::format("{0}[({1}) >> {2}] = tcc_with_packed({0}[({1}) >> {2}], {1}, {3}, {4});", name,
+                    at, PackedPerByte(dtype) / 2, dtype.bits(), value.text));
   } else {
-    kernel_.Line(fmt::format("tcc_store_nibble({}, {}, {});", name, at, value.text));
+    kernel_.Line(
+        fmt::format("tcc_store_packed({}, {}, {}, {});", name, at, dtype.bits(), value.text));
   }
 }
 

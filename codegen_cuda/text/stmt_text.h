@@ -45,7 +45,7 @@ class StmtText {
   void EmitUnmasked(const Store& store);
   void StoreScalar(const Var& buffer, const Expr& index, const Expr& value);
   void StoreCell(const Buffer& buffer, const Expr& index, const Piece& value);
-  void StoreNibble(const Buffer& buffer, const Expr& index, const Piece& value);
+  void StorePacked(const Buffer& buffer, const Expr& index, const Piece& value);
   bool IsWordOfHalves(const Buffer& buffer, const LaneIndex& index, int lanes) const;
   void StoreLanes(const Store& store);
   void EmitFor(const For& loop);

@@ -243,7 +243,7 @@ class LayerChecker {
     how.threads = options_.threads;
     how.numeric = options_.numeric;
     StatusOr<Target> target = FindTarget(module_.artefact().target);
-    how.fusion = FusionFor(target.ok() ? target->kind : TargetKind::kReference);
+    how.fusion = target.ok() ? FusionFor(*target) : Fusion::kFused;
     how.rounds_attention = target.ok() && HasMmaForAttention(*target);
     return how;
   }

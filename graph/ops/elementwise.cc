@@ -290,9 +290,9 @@ Status LowerCast(NodeLowering& node) {
   Expr value = node.Load(0, VarsOf(axes));
   // A storage-only type is widened to a computable one first.
   DType from = value.dtype();
-  if (from.is_storage_only()) value = CastTo(IsNibble(from) ? kInt32 : kFloat32, value);
-  // ONNX truncates to an integer, of which the low 4 bits are kept.
-  if (IsNibble(*to)) value = CastTo(kInt32, value);
+  if (from.is_storage_only()) value = CastTo(IsPacked(from) ? kInt32 : kFloat32, value);
+  // ONNX truncates to an integer, of which the low bits are kept.
+  if (IsPacked(*to)) value = CastTo(kInt32, value);
   node.Map(out, axes, node.Has(1) ? CastWithOverflow(node, *to, value, 1) : CastTo(*to, value));
   return OkStatus();
 }

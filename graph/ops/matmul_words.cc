@@ -16,8 +16,8 @@ struct WordExtents {
 
 StatusOr<WordExtents> ExtentsOf(const NodeLowering& node) {
   WordExtents extents{.bits = node.node().Int("bits", 4)};
-  if (extents.bits != 4 && extents.bits != 8) {
-    return node.Error("numbers have {} bits; expected 4 or 8", extents.bits);
+  if (extents.bits != 2 && extents.bits != 4 && extents.bits != 8) {
+    return node.Error("numbers have {} bits; expected 2, 4 or 8", extents.bits);
   }
   extents.numbers = kWordBits / extents.bits;
   TCC_ASSIGN_OR_RETURN(std::vector<int64_t> words, node.StaticShape(1));

@@ -93,7 +93,7 @@ Expr CastWithOverflow(NodeLowering& node, DType type, const Expr& value, size_t 
 Status LowerQuantizeLinear(NodeLowering& node) {
   TCC_RETURN_IF_ERROR(node.CheckCount(2, 4));
   TCC_ASSIGN_OR_RETURN(DType type, ResultType(node));
-  bool small_integer = IsNibble(type) || (type.is_integer() && type.bits() <= 16);
+  bool small_integer = IsPacked(type) || (type.is_integer() && type.bits() <= 16);
   if (!small_integer && !IsFloat8(type)) {
     return node.Error("result type {}; expected integers of up to 16 bits or f8", ToString(type));
   }

@@ -12,6 +12,7 @@
 #include "graph/passes/to_tensor_exprs.h"
 #include "ir/expr/evaluate.h"
 #include "ir/expr/visitor.h"
+#include "ir/graph/constants.h"
 #include "ir/text/printer.h"
 #include "support/storage_types.h"
 
@@ -132,7 +133,7 @@ class Fuser {
       if (group_[n] == kNone) Grow(n);
     }
     MergeMaps();
-    if (fusion_ == Fusion::kChained) ChainConvolutions();
+    if (fusion_ == Fusion::kChained || fusion_ == Fusion::kOffloading) ChainConvolutions();
     std::erase_if(groups_, [](const std::vector<int>& nodes) { return nodes.empty(); });
     return Collect();
   }
@@ -243,7 +244,9 @@ class Fuser {
   void Grow(int leader) {
     std::set<int> members = {leader}, grown = members;
     int last = leader;
-    while (MayLead(graph_.nodes[leader]) && post_dominator_[last] != kSink) {
+    const bool is_alone =
+        fusion_ == Fusion::kOffloading && IsOffloadable(graph_, graph_.nodes[leader]);
+    while (!is_alone && MayLead(graph_.nodes[leader]) && post_dominator_[last] != kSink) {
       int next = post_dominator_[last];
       std::optional<std::set<int>> between = Between(leader, last, next);
       if (!between) break;
@@ -253,7 +256,7 @@ class Fuser {
       if (!IsView(graph_, graph_.nodes[next])) members = grown;
       last = next;
     }
-    AbsorbMovements(leader, members);
+    if (!is_alone) AbsorbMovements(leader, members);
     int group = static_cast<int>(groups_.size());
     for (int n : members) group_[n] = group;
     groups_.push_back({members.begin(), members.end()});
@@ -495,14 +498,37 @@ bool IsView(const Graph& graph, const Node& node) {
   return SameBytes(shape, InputOrder(graph, node, 0), from);
 }
 
+bool IsOffloadable(const Graph& graph, const Node& node) {
+  constexpr int64_t kBlock = 16;
+  constexpr size_t kOperands = 2;
+  const bool is_convolution = node.op == OpKind::kConvInteger;
+  if (!is_convolution && node.op != OpKind::kMatMulInteger) return false;
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const ValueId input = node.inputs[i];
+    if (i < kOperands && graph.value(input).dtype != DType(DTypeCode::kInt8)) return false;
+    const Tensor* zero = i < kOperands ? nullptr : graph.ConstantOf(input);
+    if (i >= kOperands && input != kNoValue && (!zero || !HoldsOnly(*zero, 0))) return false;
+  }
+  const Tensor* weight = graph.ConstantOf(node.inputs[1]);
+  const std::vector<Expr>& shape = graph.value(node.outputs[0]).shape;
+  const size_t rank = weight ? weight->shape.size() : 0;
+  const bool is_known =
+      std::ranges::all_of(shape, [](const Expr& n) { return AsConstant(n).has_value(); });
+  if (!is_known || node.Int("group", 1) != 1 || (is_convolution ? rank < 3 : rank != 2)) {
+    return false;
+  }
+  const int64_t inputs = weight->shape[rank - 2], outputs = weight->shape[rank - 1];
+  return inputs > 0 && inputs % kBlock == 0 && outputs > 0 && outputs % kBlock == 0;
+}
+
 std::vector<Subgraph> FuseGraph(const Graph& graph, Fusion fusion) {
   return Fuser(graph, fusion).Run();
 }
 
-Fusion FusionFor(TargetKind target) {
-  switch (target) {
+Fusion FusionFor(const Target& target) {
+  switch (target.kind) {
     case TargetKind::kCpu:
-      return Fusion::kChained;
+      return target.accelerator == Accelerator::kNone ? Fusion::kChained : Fusion::kOffloading;
     case TargetKind::kGpu:
       return Fusion::kGathering;
     case TargetKind::kReference:

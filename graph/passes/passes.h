@@ -21,7 +21,7 @@ namespace tcc {
 // undoes it are those of the bytes.
 Status RewriteQuantized(Graph& graph);
 
-// Makes MatMulWords of products by large constant weights that are dequantized from 4 or 8
+// Makes MatMulWords of products by large constant weights that are dequantized from 2, 4 or 8
 // bits by blocks of the depth or by columns (MatMulNBits, DequantizeLinear), where few rows read
 // them: the time is that of reading the weights, which f32 would make 4 to 8 times as long. Other
 // weights are left to be folded.

@@ -87,7 +87,7 @@ class Rewriter {
     const Tensor* numbers = graph_.ConstantOf(node.inputs[0]);
     if (!numbers || numbers->shape.size() != 2) return false;
     bool is_narrow =
-        IsNibble(numbers->dtype) || (numbers->dtype.is_integer() && numbers->dtype.bits() == 8);
+        IsPacked(numbers->dtype) || (numbers->dtype.is_integer() && numbers->dtype.bits() == 8);
     weight.numbers = *numbers;
     weight.depth = numbers->shape[weight.is_transposed ? 1 : 0];
     weight.columns = numbers->shape[weight.is_transposed ? 0 : 1];
@@ -136,8 +136,7 @@ class Rewriter {
   // Returns the number that is subtracted from each to make it signed.
   static int64_t Middle(const NarrowWeight& weight) {
     DType type = weight.numbers.dtype;
-    bool is_signed = type.is_signed_integer() || type.code() == DTypeCode::kInt4;
-    return is_signed ? 0 : int64_t{1} << (type.bits() - 1);
+    return IsSigned(type) ? 0 : int64_t{1} << (type.bits() - 1);
   }
 
   static Tensor WordsOf(const NarrowWeight& weight) {
@@ -158,8 +157,10 @@ class Rewriter {
     int64_t at = j * weight.depth * weight.numbers.dtype.bits() / kWordBits + p;
     uint32_t word = 0;
     std::memcpy(&word, weight.numbers.bytes.data() + at * sizeof(word), sizeof(word));
-    uint32_t middles = weight.numbers.dtype.bits() == 4 ? 0x88888888U : 0x80808080U;
-    return Middle(weight) == 0 ? word : word ^ middles;
+    const int bits = weight.numbers.dtype.bits();
+    for (int at = 0; at < kWordBits; at += bits)
+      word ^= static_cast<uint32_t>(Middle(weight)) << at;
+    return word;
   }
 
   static uint32_t GatheredWord(const NarrowWeight& weight, int64_t p, int64_t j) {

@@ -90,6 +90,9 @@ constexpr auto kNowhere = [](const Target&) { return false; };
 constexpr auto kOnCpu = [](const Target& t) { return t.kind == TargetKind::kCpu; };
 constexpr auto kOnGpu = [](const Target& t) { return t.kind == TargetKind::kGpu; };
 constexpr auto kNotOnGpu = [](const Target& t) { return t.kind != TargetKind::kGpu; };
+constexpr auto kHasAccelerator = [](const Target& t) {
+  return t.accelerator != Accelerator::kNone;
+};
 constexpr auto kHasTiles = [](const Target& t) { return t.amx; };
 constexpr auto kHasByteDots = [](const Target& t) { return t.dots_bytes; };
 constexpr auto kHasSignedByteDots = [](const Target& t) { return t.dots_signed_bytes; };
@@ -98,6 +101,8 @@ constexpr auto kHasFastBFloatDots = [](const Target& t) { return t.bf16_speedup 
 
 constexpr VariantRow kVariants[] = {
     // name, place, make, saves time, needs, gains, why
+    {"accelerator_blocks", 18, By<AcceleratorBlocksVariant>, kAlways, kHasAccelerator,
+     kHasAccelerator, "an accelerator multiplies blocks of 16 x 16 bytes"},
     {"whole_tiles", 14, ByTiles, TilesSaveTime, kHasTiles, kHasTiles,
      "one instruction multiplies tiles of 16 x 16 words"},
     {"integer_quads", 12, By<UnsignedQuads>, kAlways, kHasByteDots, kHasByteDots,

@@ -94,6 +94,20 @@ std::optional<TensorProgram> IntegerPairsVariant(const TensorProgram& program);
 // is unsigned or has a zero point, or the zero point of the data is not one number.
 std::optional<TensorProgram> IntegerQuadsVariant(const TensorProgram& program, ScalarOp dot);
 
+// Returns the program with its product of signed bytes over blocks of 16 inputs and 16 outputs, as
+// an accelerator multiplies them (runtime/vdla/vdla_isa.h):
+//
+//   blocks[.., c, i] = x[.. + low, 16 c + i] where that is inside, else 0
+//   weight[o, taps.., c, p, i] = w at output 16 o + p and input 16 c + i: a Prepack's work
+//   sums[.., o, p] = sum over taps, c and i of i32(blocks[..]) * i32(weight[..])
+//   out[.., 16 o + p] = sums[.., o, p]
+//
+// The result is the same integer. Returns nullopt if no stage sums products of an operand and a
+// constant parameter that are both i8 without zero points, along an axis that is the operand's last
+// dimension; if the data have an index of the result's last dimension; if 16 does not divide both
+// of these.
+std::optional<TensorProgram> AcceleratorBlocksVariant(const TensorProgram& program);
+
 // Returns the program with its product of bf16 numbers computed two terms at a time, which one
 // instruction of some CPUs adds to a vector of results (vdpbf16ps: AVX512-BF16). With `rounds`,
 // f32 operands are rounded to bf16, as RoundOperands does for --numeric bf16:

@@ -181,8 +181,7 @@ int64_t WrapInteger(DType type, int64_t value) {
   int bits = type.bits();
   if (bits == 64) return value;
   uint64_t kept = static_cast<uint64_t>(value) << (64 - bits);
-  bool is_signed = type.is_signed_integer() || type.code() == DTypeCode::kInt4;
-  if (is_signed) return static_cast<int64_t>(kept) >> (64 - bits);
+  if (IsSigned(type)) return static_cast<int64_t>(kept) >> (64 - bits);
   return static_cast<int64_t>(kept >> (64 - bits));
 }
 

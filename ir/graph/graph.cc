@@ -71,9 +71,9 @@ std::string_view ToString(TypeClass types) {
     case TypeClass::kAnyType:
       return "float, integer or bool";
     case TypeClass::kQuantized:
-      return "float, integer, f8, i4 or u4";
+      return "float, integer, f8, i4, u4, i2 or u2";
     case TypeClass::kStored:
-      return "float, integer, bool, f8, i4 or u4";
+      return "float, integer, bool, f8, i4, u4, i2 or u2";
   }
   return "";
 }

@@ -37,8 +37,8 @@ namespace tcc {
 //   ConvInteger(x, w, [x zero], [w zero]) {as Conv}     sums in i32, as those of
 //                        MatMulInteger(a, b, [a zero], [b zero]). A pass may give it a w of f32 and
 //                        sums of that type, which holds them
-//   MatMulWords(x, words, scale, [zero]) {bits: 4 or 8}: x times a matrix of signed numbers less a
-//                        zero and times a scale, both [blocks, columns] of f32; words [depth / n,
+//   MatMulWords(x, words, scale, [zero]) {bits: 2, 4 or 8}: x times a matrix of signed numbers less
+//                        a zero and times a scale, both [blocks, columns] of f32; words [depth / n,
 //                        columns] of i32 hold n = 32 / bits along the depth, the lowest first. Sums
 //                        are f32. Only passes make it
 //   ConvTranspose(x, w, [b]) {as Conv, [output_padding], [output_shape]}

@@ -36,11 +36,11 @@ struct Float8 {
   uint8_t bits;
   operator double() const { return Float8ToDouble(code, bits); }
 };
-// A view of 4-bit elements, two per byte.
+// A view of elements of which several share a byte.
 template <DTypeCode code>
-struct Nibbles {
+struct Packed {
   const uint8_t* bytes;
-  int64_t operator[](int64_t index) const { return NibbleAt(code, bytes, index); }
+  int64_t operator[](int64_t index) const { return PackedAt(code, bytes, index); }
 };
 
 // Reads the cells of all lanes; of the active ones only if masked-out lanes may lie outside.
@@ -105,10 +105,14 @@ void WithNative(DType dtype, const uint8_t* bytes, F&& f) {
     TCC_NATIVE(kFloat8E4M3, Float8<DTypeCode::kFloat8E4M3>)
     TCC_NATIVE(kFloat8E5M2, Float8<DTypeCode::kFloat8E5M2>)
 #undef TCC_NATIVE
-    case DTypeCode::kInt4:
-      return f(Nibbles<DTypeCode::kInt4>{bytes});
-    case DTypeCode::kUInt4:
-      return f(Nibbles<DTypeCode::kUInt4>{bytes});
+#define TCC_PACKED(code) \
+  case DTypeCode::code:  \
+    return f(Packed<DTypeCode::code>{bytes});
+    TCC_PACKED(kInt4)
+    TCC_PACKED(kUInt4)
+    TCC_PACKED(kInt2)
+    TCC_PACKED(kUInt2)
+#undef TCC_PACKED
   }
   TCC_UNREACHABLE();
 }

@@ -17,18 +17,42 @@ bool HoldsMeetingPoint(const Stmt& stmt) {
   return Contains(stmt, [&](const Stmt& s) { return IsMeetingPoint(s); });
 }
 
+bool HoldsThreads(const Stmt& stmt) {
+  return Contains(stmt, [](const Stmt& s) {
+    const auto* loop = s.as<For>();
+    return loop && IsThreadIdx(loop->for_kind);
+  });
+}
+
+bool HoldsIntrinsic(const Stmt& stmt) {
+  return Contains(stmt, [](const Stmt& s) { return s.as<IntrinsicCall>() != nullptr; });
+}
+
+// Returns whether statements follow one another in the statement, or buffers begin.
+bool HasParts(const Stmt& stmt) {
+  return Contains(stmt, [](const Stmt& s) { return s.as<Seq>() || s.as<Allocate>(); });
+}
+
 // Distributes one vthread loop over its body.
+//
+// Virtual threads of a GPU's thread run one after the other between meeting points. The ones of an
+// accelerator's program, a function without threads that calls an intrinsic, take turns at calls,
+// and at what is done between them: its units work for one while the others work for another.
 class Distributor {
  public:
-  Distributor(const For& vthread, const std::unordered_set<const ExprNode*>& locals)
-      : vthread_(vthread), locals_(locals) {}
+  Distributor(const For& vthread, const std::unordered_set<const ExprNode*>& locals,
+              bool has_threads)
+      : vthread_(vthread),
+        locals_(locals),
+        by_nests_(!has_threads && HoldsIntrinsic(vthread.body)) {}
 
   Stmt Distribute(const Stmt& stmt) {
     if (IsMeetingPoint(stmt)) return stmt;
-    if (const auto* allocate = stmt.as<Allocate>(); allocate && HoldsMeetingPoint(stmt)) {
+    if (by_nests_ && !HasParts(stmt)) return Copied(stmt);
+    if (const auto* allocate = stmt.as<Allocate>(); allocate && IsTakenApart(stmt)) {
       return Allocated(*allocate);
     }
-    if (const auto* seq = stmt.as<Seq>(); seq && HoldsMeetingPoint(stmt)) return InSeq(*seq);
+    if (const auto* seq = stmt.as<Seq>(); seq && IsTakenApart(stmt)) return InSeq(*seq);
     // Virtual threads are independent between barriers, so a loop or condition may move outside;
     // the copies then stand side by side in its body.
     if (const auto* loop = stmt.as<For>(); loop && !UsesVar(loop->extent, vthread_.var)) {
@@ -43,15 +67,22 @@ class Distributor {
   }
 
  private:
+  bool IsTakenApart(const Stmt& stmt) const {
+    return by_nests_ ? HoldsIntrinsic(stmt) : HoldsMeetingPoint(stmt);
+  }
+
   Stmt InSeq(const Seq& seq) {
     std::vector<Stmt> stmts;
     std::vector<Stmt> segment;
     auto close = [&] {
-      if (!segment.empty()) stmts.push_back(Distribute(SeqOf(segment)));
+      if (!segment.empty()) {
+        const Stmt together = SeqOf(segment);
+        stmts.push_back(by_nests_ ? Copied(together) : Distribute(together));
+      }
       segment.clear();
     };
     for (const Stmt& child : seq.stmts) {
-      if (!HoldsMeetingPoint(child)) {
+      if (!IsTakenApart(child)) {
         segment.push_back(child);
         continue;
       }
@@ -62,7 +93,7 @@ class Distributor {
     return SeqOf(stmts);
   }
 
-  // Gives a local buffer that lives across a barrier one version per virtual thread.
+  // Gives a local buffer that lives across parts one version per virtual thread.
   Stmt Allocated(const Allocate& allocate) {
     if (allocate.buffer.scope != Scope::kLocal) {
       return MakeStmt<Allocate>(allocate.buffer, Distribute(allocate.body));
@@ -118,6 +149,7 @@ class Distributor {
 
   const For& vthread_;
   const std::unordered_set<const ExprNode*>& locals_;
+  const bool by_nests_;
   std::unordered_map<Var, Expr, VarHash> versions_;  // buffer to the size of one version
   int copies_ = 0;
 };
@@ -129,10 +161,11 @@ Function DistributeVthreads(const Function& fn) {
   for (const Buffer& buffer : DeclaredBuffers(fn)) {
     if (buffer.scope == Scope::kLocal) locals.insert(buffer.var.get());
   }
+  const bool has_threads = HoldsThreads(fn.body);
   auto distribute = [&](const Stmt& stmt) -> Stmt {
     const auto* loop = stmt.as<For>();
     if (!loop || loop->for_kind != ForKind::kVthread) return stmt;
-    return Distributor(*loop, locals).Distribute(loop->body);
+    return Distributor(*loop, locals, has_threads).Distribute(loop->body);
   };
   Function result = fn;
   result.body = RewriteBottomUp(fn.body, distribute, [](const Expr& expr) { return expr; });

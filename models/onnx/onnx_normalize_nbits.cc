@@ -44,9 +44,9 @@ StatusOr<Blocks> ReadBlocks(const OnnxNodeContext& context) {
   return blocks;
 }
 
-// Returns the type that the numbers are stored in. Nothing narrower than u4 is there for two bits.
 DType StoredType(const Blocks& blocks) {
-  return blocks.bits == 8 ? DTypeCode::kUInt8 : DTypeCode::kUInt4;
+  if (blocks.bits == 8) return DTypeCode::kUInt8;
+  return blocks.bits == 4 ? DTypeCode::kUInt4 : DTypeCode::kUInt2;
 }
 
 // Returns the numbers of a constant input of u8 as [columns, count]. Rows begin at whole bytes,
@@ -68,7 +68,7 @@ StatusOr<Tensor> Numbers(const OnnxNodeContext& context, size_t input, const Blo
                                        input, ToString(*packed), bytes));
   }
   DType type = StoredType(blocks);
-  if (type.bits() == blocks.bits && count % blocks.per_byte() == 0) {
+  if (count % blocks.per_byte() == 0) {
     return Tensor{type, {blocks.columns, count}, packed->owner, packed->bytes};
   }
   Tensor numbers = MakeZeroTensor(type, {blocks.columns, count});

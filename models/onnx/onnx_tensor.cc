@@ -43,6 +43,8 @@ constexpr TypeRow kTypes[] = {
     {onnxpb::TENSOR_FLOAT8E5M2, DTypeCode::kFloat8E5M2},
     {onnxpb::TENSOR_UINT4, DTypeCode::kUInt4},
     {onnxpb::TENSOR_INT4, DTypeCode::kInt4},
+    {onnxpb::TENSOR_UINT2, DTypeCode::kUInt2},
+    {onnxpb::TENSOR_INT2, DTypeCode::kInt2},
 };
 
 // The repeated fields that a type's elements may stand in instead of raw_data.
@@ -71,6 +73,8 @@ DataField FieldOf(DType dtype) {
     case DTypeCode::kFloat8E5M2:
     case DTypeCode::kInt4:
     case DTypeCode::kUInt4:
+    case DTypeCode::kInt2:
+    case DTypeCode::kUInt2:
     case DTypeCode::kTFloat32:
       break;
   }
@@ -119,7 +123,7 @@ class TensorReader {
       case DataField::kInt32:
         break;
     }
-    // float8 and pairs of four bits take an int32 a byte.
+    // float8 and bytes of packed elements take an int32 a byte.
     return FromTyped(proto_.int32_data(), dtype_.is_storage_only() ? 1 : dtype_.bytes());
   }
 

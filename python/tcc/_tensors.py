@@ -12,7 +12,7 @@ from ._errors import BadInputError, TccError, UsageError
 from ._library import library, new_error, taken
 
 # numpy's element type of each of tcc's. Where numpy has none, that of ml_dtypes stands first, and
-# behind it the one whose bits it shares. Two elements of i4 and u4 share a byte.
+# behind it the one whose bits it shares. Elements of PACKED share bytes.
 NUMPY_TYPES: dict[str, tuple[str, ...]] = {
     "bool": ("bool",),
     "i8": ("int8",),
@@ -31,8 +31,10 @@ NUMPY_TYPES: dict[str, tuple[str, ...]] = {
     "f8e5m2": ("float8_e5m2", "uint8"),
     "i4": ("uint8",),
     "u4": ("uint8",),
+    "i2": ("uint8",),
+    "u2": ("uint8",),
 }
-PACKED = ("i4", "u4")
+PACKED = {"i4": 2, "u4": 2, "i2": 4, "u2": 4}  # elements of a byte
 
 # DLPack's device types.
 ON_HOST = (1, 3)  # memory of the host, also pinned
@@ -84,7 +86,7 @@ class Port:
         self.writes = role == "output"
         self.is_free = -1 in info.shape
         self.array: Any = numpy.ndarray
-        # The half of a byte that no element fills is zero.
+        # The part of a byte that no element fills is zero.
         self.new = numpy.zeros if info.dtype in PACKED else numpy.empty
         self.dtype = numpy_type(info.dtype)
         self.dtypes = (self.dtype, numpy.dtype(NUMPY_TYPES[info.dtype][-1]))
@@ -94,7 +96,7 @@ class Port:
         """Returns the shape of an array with a tensor's elements; packed ones lie in a row."""
         if self.info.dtype not in PACKED or -1 in shape:
             return shape
-        return ((math.prod(shape) + 1) // 2,)
+        return (-(-math.prod(shape) // PACKED[self.info.dtype]),)
 
     def declare(self, slot: c.Tensor) -> None:
         """Makes a slot that takes a tensor of the declared shape at this position."""
@@ -195,7 +197,8 @@ class Port:
 
     def _wanted(self) -> str:
         names = " or ".join(dict.fromkeys(str(dtype) for dtype in self.dtypes))
-        packed = ", two in each byte" if self.info.dtype in PACKED else ""
+        shared = PACKED.get(self.info.dtype)
+        packed = f", {'two' if shared == 2 else 'four'} in each byte" if shared else ""
         return f"{self.info.dtype} (numpy's {names}{packed})"
 
     def _misfit(self, expected: str, came: str, remedy: str) -> TccError:

@@ -8,12 +8,12 @@
 namespace tcc {
 
 // Returns the device that runs artefacts for a target, Artefact::device.
-inline std::string ArtefactDevice(TargetKind kind) {
-  switch (kind) {
+inline std::string ArtefactDevice(const Target& target) {
+  switch (target.kind) {
     case TargetKind::kCpu:
-      return "cpu";
+      return target.accelerator == Accelerator::kVdla ? "vdla" : "cpu";
     case TargetKind::kGpu:
-      return "cuda";
+      return target.api == GpuApi::kOpenCl ? "opencl" : "cuda";
     case TargetKind::kReference:
       return "reference";
   }

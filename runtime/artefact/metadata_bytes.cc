@@ -32,7 +32,8 @@ TensorInfo ReadTensor(ByteReader& reader) {
   TensorInfo tensor;
   tensor.name = reader.Text();
   uint8_t code = reader.U8();
-  if (code > static_cast<uint8_t>(DTypeCode::kUInt4)) {
+  if (code > static_cast<uint8_t>(DTypeCode::kUInt2) ||
+      code == static_cast<uint8_t>(DTypeCode::kTFloat32)) {
     reader.Fail(InvalidInput("metadata: '{}' has unknown element type {}", tensor.name, code));
     return tensor;
   }

@@ -132,7 +132,7 @@ std::string CpuModelName() {
 std::vector<std::string> RequiredCpuFeatures(const Target& target) {
   std::vector<std::string> features;
   if (target.kind != TargetKind::kCpu) return features;
-  if (target.name == "native") {
+  if (target.IsHostCpu()) {
     for (const FeatureRow& row : kFeatures) {
       if (row.present()) features.emplace_back(row.name);
     }

@@ -111,6 +111,12 @@ class Device {
   virtual Status Launch(const LoadedKernels& kernels, size_t kernel,
                         const LaunchArguments& arguments) const = 0;
 
+  // Returns the seconds that a launch takes on the machine that a simulator stands for; nullopt
+  // where the clock tells. Expects kernel < kernels.entries.size().
+  virtual std::optional<double> SimulatedSeconds(const LoadedKernels&, size_t) const {
+    return std::nullopt;
+  }
+
   // Makes a queue for kernels that run on the device's own memory; null if they run on the host's.
   virtual StatusOr<std::unique_ptr<DeviceQueue>> MakeQueue(const LoadedKernels&) const {
     return nullptr;
@@ -128,7 +134,7 @@ struct DeviceRow {
   std::shared_ptr<const Device> (*make)(const DeviceOptions& options);
 };
 
-// Returns the devices of the bare runtime: "cpu", "cuda".
+// Returns the devices of the bare runtime: "cpu", "vdla", "cuda".
 std::span<const DeviceRow> RuntimeDevices();
 
 }  // namespace tcc

@@ -234,6 +234,7 @@ bool IsPolicyOf(MeasurePolicy policy, std::string_view device) {
     case MeasurePolicy::kWarm:
       return true;
     case MeasurePolicy::kRotate64M:
+      return device == "cpu" || device == "vdla";
     case MeasurePolicy::kInPlace:
       return device == "cpu";
     case MeasurePolicy::kRotateWeightsL2:

@@ -66,7 +66,7 @@ struct HelloMessage {
   uint32_t version = kMeasureProtocolVersion;
   uint32_t threads = 1;              // for the kernels
   uint64_t address_space_bytes = 0;  // RLIMIT_AS of the worker; 0: none
-  std::string device = "cpu";        // Artefact::device of what is to be measured: "cpu", "cuda"
+  std::string device = "cpu";        // Artefact::device of what is measured: "cpu", "vdla", ..
   uint32_t ordinal = 0;              // the number of the GPU
 };
 
@@ -109,7 +109,7 @@ std::string_view NameOf(MeasurePolicy policy);
 std::optional<MeasurePolicy> FindMeasurePolicy(std::string_view name);
 // Returns all names.
 std::vector<std::string_view> PolicyNames();
-// Returns whether kernels of the device, "cpu" or "cuda", can be timed by the policy.
+// Returns whether kernels of the device, "cpu", "vdla" or "cuda", can be timed by the policy.
 bool IsPolicyOf(MeasurePolicy policy, std::string_view device);
 
 // The time that a candidate is timed for on a GPU.

@@ -1,6 +1,7 @@
 #include "runtime/measure/open_task.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "runtime/measure/instruction_counts.h"
 #include "runtime/measure/kernel_operands.h"
@@ -17,6 +18,13 @@ constexpr int64_t kRotatedBytes = int64_t{64} << 20;
 constexpr int64_t kMaxCopies = 64;
 
 constexpr double kFarBeyond = 2;
+
+// Returns what the device's simulator says that a call of the kernel takes; nullopt: the clock
+// tells.
+std::optional<double> SimulatedSeconds(const LoadedCandidate& candidate) {
+  const Module& module = candidate.module;
+  return module.device().SimulatedSeconds(module.kernels(), candidate.calls.back().kernel);
+}
 
 // Memory that kernels are checked on, and copies that they are timed on.
 struct OperandMemory {
@@ -172,6 +180,7 @@ Measurement OpenTask::State::Launch(const LoadedCandidate& candidate, size_t set
   Status launched = LaunchCall(candidate, call, arguments);
   double taken = stopwatch.Seconds();
   if (counters_) taken = CyclesOf(counters_->Now() - before, *core_) / core_->hertz;
+  taken = SimulatedSeconds(candidate).value_or(taken);
   if (!launched.ok()) return FailureOf(launched);
   std::string damage = DamageOf(set);
   if (!damage.empty()) return Failure(MeasureStatus::kWrong, damage);
@@ -263,7 +272,7 @@ Measurement OpenTask::State::Time(const LoadedCandidate& candidate, Measurement 
                                   double canary) {
   checked.canary = canary;
   if (message_.policy == MeasurePolicy::kInPlace) return checked;
-  if (counters_) {
+  if (counters_ || SimulatedSeconds(candidate)) {
     checked.calls = 1;
     return checked;
   }

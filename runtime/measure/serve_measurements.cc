@@ -146,7 +146,7 @@ StatusOr<ReadyMessage> Prepare(const HelloMessage& hello, Machine& machine) {
       std::make_shared<ThreadPool>(ThreadPoolOptions{.threads = static_cast<int>(hello.threads)});
   ReadyMessage ready;
   ready.threads = static_cast<uint32_t>(machine.pool->threads());
-  if (hello.device == "cpu") {
+  if (hello.device == "cpu" || hello.device == "vdla") {
     TCC_ASSIGN_OR_RETURN(const EmulatorCounters* counters, EmulatorCounters::OfProcess());
     ready.device = counters != nullptr ? kCountedDevice : CpuModelName();
     return ready;

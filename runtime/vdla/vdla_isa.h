@@ -5,6 +5,8 @@
 #include <variant>
 #include <vector>
 
+#include "support/vdla_config.h"
+
 // The instruction set of VDLA, an accelerator of int8 products for a CPU. Three units with a queue
 // each run side by side: load copies from memory to the chip, compute multiplies on the chip, store
 // copies results back. Load and compute, compute and store are neighbours that
@@ -13,25 +15,8 @@
 // A program means its instructions one after the other. Tokens must preserve that meaning.
 namespace tcc {
 
-// Elements of a vector; a block of weights is 16 vectors.
-inline constexpr int64_t kVdlaBlock = 16;
 // Bytes of a micro-op in memory: 11 + 11 + 7 bits number the vectors and blocks of the chip.
 inline constexpr int64_t kVdlaMicroOpBytes = 4;
-
-// The constants of the machine. The TVM paper (Chen et al., 2018, section 6.4) gives the sizes, the
-// clock and the product of 16 x 16 a cycle. The last four are chosen: a simple model of ResNet-18's
-// convolutions then has about the paper's shares of the peak.
-struct VdlaConfig {
-  int64_t activation_bytes = 32 << 10;
-  int64_t weight_bytes = 32 << 10;
-  int64_t sum_bytes = 128 << 10;
-  int64_t micro_ops = 8192;  // that the chip has room for
-  double hertz = 200e6;
-  int64_t bytes_per_cycle = 8;  // of memory; >= 1
-  int64_t memory_latency = 50;  // cycles before the first byte of a copy; >= 1
-  int64_t issue_cycles = 12;    // of a GEMM before its first product
-  int64_t queue_depth = 512;    // instructions that may wait for one unit; >= 1
-};
 
 enum class VdlaUnit : uint8_t { kLoad, kCompute, kStore };
 inline constexpr int kVdlaUnits = 3;  // of VdlaUnit

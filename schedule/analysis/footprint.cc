@@ -52,7 +52,7 @@ class Boxes {
     for (const Box& box : boxes_) {
       if (!whole_) cells = cells + CellsOf(box, buffer);
     }
-    if (IsNibble(buffer.dtype())) return CeilDivide(cells, Expr(2));
+    if (IsPacked(buffer.dtype())) return CeilDivide(cells, Expr(PackedPerByte(buffer.dtype())));
     return cells * Expr(buffer.dtype().bytes());
   }
 

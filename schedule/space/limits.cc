@@ -14,6 +14,7 @@
 #include "schedule/analysis/footprint.h"
 #include "schedule/analysis/loop_tree.h"
 #include "schedule/space/resources.h"
+#include "schedule/space/vdla_limits.h"
 
 namespace tcc {
 namespace {
@@ -320,6 +321,15 @@ Constraints AlignmentOf(const Function& fn) {
 Constraints LimitsOf(const Function& fn, std::span<const NestResources> resources,
                      const Target& target, const Decisions& start) {
   Limits limits(fn, start);
+  if (target.accelerator == Accelerator::kVdla) {
+    const std::vector<VdlaNeed> needs = VdlaNeedsOf(fn, VdlaConfig());
+    for (const VdlaNeed& need : needs) {
+      limits.AtMost(need.amount, need.most,
+                    fmt::format("accelerator: at most {} {}", need.most, need.what));
+    }
+    // The CPU's registers and caches have no part in such a kernel.
+    if (!needs.empty()) return std::move(limits).Take();
+  }
   for (const NestResources& nest : resources) {
     if (target.kind == TargetKind::kGpu) AddGpuLimits(nest, target, limits);
     if (target.kind == TargetKind::kCpu) {

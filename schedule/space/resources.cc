@@ -121,7 +121,8 @@ class NestMeter {
   }
 
   static Expr BytesOf(const Expr& cells, DType dtype) {
-    return IsNibble(dtype) ? CeilDivide(cells, Expr(2)) : Times(cells, Expr(dtype.bytes()));
+    return IsPacked(dtype) ? CeilDivide(cells, Expr(PackedPerByte(dtype)))
+                           : Times(cells, Expr(dtype.bytes()));
   }
 
   static Expr BytesOf(const Buffer& buffer) {

@@ -25,8 +25,11 @@ Status ExpectNoHardware(const Function& fn, const Target& target) {
   PreOrder(fn.body, [&](const Stmt& stmt) {
     const auto* loop = stmt.as<For>();
     if (!loop) return;
+    // Virtual threads of an accelerator's program are its contexts.
+    const bool is_context =
+        loop->for_kind == ForKind::kVthread && target.accelerator != Accelerator::kNone;
     bool bound = IsBlockIdx(loop->for_kind) || IsThreadIdx(loop->for_kind) ||
-                 loop->for_kind == ForKind::kVthread;
+                 (loop->for_kind == ForKind::kVthread && !is_context);
     if (bound) {
       status = InvalidInput("the schedule binds loop '{}' to {}, which target '{}' does not have",
                             loop->key, ToString(loop->for_kind), target.name);

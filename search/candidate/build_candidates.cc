@@ -77,7 +77,7 @@ StatusOr<Artefact> ArtefactOf(const Workload& workload, const Function& tensor,
                               const Target& target) {
   Artefact artefact;
   artefact.target = target.name;
-  artefact.device = ArtefactDevice(target.kind);
+  artefact.device = ArtefactDevice(target);
   artefact.kernels = OwnBytes(std::move(compiled.image));
   artefact.metadata.model = workload.name;
   for (const Function& fn : ModuleOf(kernel).kernels) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "support/storage_types.h"
 #include "tests/codegen_cuda/emulated/emulated_program.h"
 #include "tests/codegen_cuda/nvrtc_rig.h"
 
@@ -71,13 +72,17 @@ int NearestCode(const Format& format, double magnitude) {
 
 }  // namespace
 
-TEST_CASE("nibbles are read and written in pairs by different threads", "[codegen_cuda]") {
+TEST_CASE("packed elements are read and written by different threads", "[codegen_cuda]") {
   constexpr int kCount = 33;
-  for (bool is_signed : {true, false}) {
-    std::vector<uint8_t> packed((kCount + 1) / 2);
-    auto value = [&](int i) { return is_signed ? (i * 7 + 3) % 16 - 8 : (i * 7 + 3) % 16; };
+  for (DTypeCode code :
+       {DTypeCode::kInt4, DTypeCode::kUInt4, DTypeCode::kInt2, DTypeCode::kUInt2}) {
+    const DType type(code);
+    const int per_byte = PackedPerByte(type), values = 1 << type.bits();
+    std::vector<uint8_t> packed((kCount + per_byte - 1) / per_byte);
+    auto value = [&](int i) { return (i * 7 + 3) % values + static_cast<int>(MinValue(type)); };
+    auto shift = [&](int i) { return i % per_byte * type.bits(); };
     for (int i = 0; i < kCount; ++i) {
-      packed[i / 2] |= static_cast<uint8_t>((value(i) & 15) << (i % 2 * 4));
+      packed[i / per_byte] |= static_cast<uint8_t>((value(i) & (values - 1)) << shift(i));
     }
     std::vector<std::vector<uint8_t>> buffers = {packed, std::vector<uint8_t>(kCount * 4),
                                                  std::vector<uint8_t>(packed.size())};
@@ -88,38 +93,44 @@ fn nibbles(X: {0}[33], Y: i32[33], Z: {0}[33]) lowered {{
     Z[i] = {0}(i32(X[i]) + 1)
   }}
 }})",
-                      is_signed ? "i4" : "u4"),
+                      ToString(type)),
           buffers);
     for (int i = 0; i < kCount; ++i) {
-      INFO((is_signed ? "i4 " : "u4 ") << i);
+      INFO(ToString(type) << " " << i);
       CHECK(ValueAt<int32_t>(buffers[1], i) == value(i));
-      CHECK((buffers[2][i / 2] >> (i % 2 * 4) & 15) == ((value(i) + 1) & 15));
+      CHECK((buffers[2][i / per_byte] >> shift(i) & (values - 1)) ==
+            ((value(i) + 1) & (values - 1)));
     }
   }
 }
 
 // They were stored by atomic steps, which registers and stacks have no addresses for.
-TEST_CASE("a thread's own nibbles are stored without atomics", "[codegen_cuda][nvrtc]") {
+TEST_CASE("a thread's own packed elements are stored without atomics", "[codegen_cuda][nvrtc]") {
   constexpr int kCount = 14;
-  std::vector<std::vector<uint8_t>> buffers = {std::vector<uint8_t>(kCount),
-                                               std::vector<uint8_t>(kCount * 4)};
-  for (int i = 0; i < kCount; ++i) buffers[0][i] = static_cast<uint8_t>(i - 7);
-  std::string text = R"(
-fn own(X: i8[14], Y: i32[14]) lowered {
-  for i in 0..2 threadIdx.x {
-    alloc own: i4[7] local
-    for j in 0..7 { own[6 - j] = i4(X[i * 7 + j]) }
-    for j in 0..7 { Y[i * 7 + j] = i32(own[j]) }
+  for (const auto& [type, least] : {std::pair("i4", -8), {"u2", 0}}) {
+    const int values = least == 0 ? 4 : 16;
+    auto value = [&](int i) { return i % values + least; };
+    std::vector<std::vector<uint8_t>> buffers = {std::vector<uint8_t>(kCount),
+                                                 std::vector<uint8_t>(kCount * 4)};
+    for (int i = 0; i < kCount; ++i) buffers[0][i] = static_cast<uint8_t>(value(i));
+    const std::string text = fmt::format(R"(
+fn own(X: i8[14], Y: i32[14]) lowered {{
+  for i in 0..2 threadIdx.x {{
+    alloc own: {0}[7] local
+    for j in 0..7 {{ own[6 - j] = {0}(X[i * 7 + j]) }}
+    for j in 0..7 {{ Y[i * 7 + j] = i32(own[j]) }}
+  }}
+}})",
+                                         type);
+    RunOn(text, buffers);
+    for (int i = 0; i < kCount; ++i) {
+      INFO(type << " " << i);
+      CHECK(ValueAt<int32_t>(buffers[1], i) == value(i / 7 * 7 + 6 - i % 7));
+    }
+    CudaSource source = SourceOf({MustParse(text)});
+    CHECK(source.text.find("tcc_store_packed(own_") == std::string::npos);
+    MustCompile(source);
   }
-})";
-  RunOn(text, buffers);
-  for (int i = 0; i < kCount; ++i) {
-    INFO(i);
-    CHECK(ValueAt<int32_t>(buffers[1], i) == i / 7 * 7 + 6 - i % 7 - 7);
-  }
-  CudaSource source = SourceOf({MustParse(text)});
-  CHECK(source.text.find("tcc_store_nibble(own_") == std::string::npos);
-  MustCompile(source);
 }
 
 TEST_CASE("an infinity of f8e5m2 that is copied stays one, and a cast makes none",
@@ -140,20 +151,25 @@ fn copied(X: f8e5m2[4], V: f32[4], Y: f8e5m2[4], Z: f8e5m2[4]) lowered {
   CHECK(buffers[3] == std::vector<uint8_t>{0x7b, 0xfb, 0x7b, 0x3c});
 }
 
-TEST_CASE("floats beyond a nibble's range saturate, and NaN becomes 0", "[codegen_cuda]") {
+TEST_CASE("floats beyond a packed type's range saturate, and NaN becomes 0", "[codegen_cuda]") {
   std::vector<std::vector<uint8_t>> buffers = {
       BytesOf<float>({7.9f, 8, -8.9f, -1e30f, INFINITY, NAN, -0.9f, 15.99f}),
-      std::vector<uint8_t>(4), std::vector<uint8_t>(4)};
+      std::vector<uint8_t>(4), std::vector<uint8_t>(4), std::vector<uint8_t>(2),
+      std::vector<uint8_t>(2)};
   RunOn(R"(
-fn cut(V: f32[8], Y: i4[8], Z: u4[8]) lowered {
+fn cut(V: f32[8], Y: i4[8], Z: u4[8], S: i2[8], T: u2[8]) lowered {
   for i in 0..8 threadIdx.x {
     Y[i] = i4(V[i])
     Z[i] = u4(V[i])
+    S[i] = i2(V[i])
+    T[i] = u2(V[i])
   }
 })",
         buffers);
   CHECK(buffers[1] == std::vector<uint8_t>{0x77, 0x88, 0x07, 0x70});
   CHECK(buffers[2] == std::vector<uint8_t>{0x87, 0x00, 0x0f, 0xf0});
+  CHECK(buffers[3] == std::vector<uint8_t>{0b10'10'01'01, 0b01'00'00'01});
+  CHECK(buffers[4] == std::vector<uint8_t>{0b00'00'11'11, 0b11'00'00'11});
 }
 
 TEST_CASE("every 8-bit float is widened, and floats are rounded to the nearest one",

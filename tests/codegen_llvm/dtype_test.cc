@@ -84,7 +84,8 @@ bool IsFloat(DType dtype) {
   return dtype.is_float() || FormatOf(dtype);
 }
 bool IsSigned(DType dtype) {
-  return dtype.is_signed_integer() || dtype.code() == DTypeCode::kInt4;
+  return dtype.is_signed_integer() || dtype.code() == DTypeCode::kInt4 ||
+         dtype.code() == DTypeCode::kInt2;
 }
 
 using Wide = __int128;
@@ -98,7 +99,9 @@ long double Wrapped(DType dtype, long double value) {
 }
 
 long double Get(DType dtype, const std::vector<uint8_t>& data, size_t i) {
-  if (dtype.bits() == 4) return Wrapped(dtype, data[i / 2] >> (i % 2 * 4));
+  if (const size_t bits = dtype.bits(); bits < 8) {
+    return Wrapped(dtype, data[i * bits / 8] >> (i * bits % 8));
+  }
   const uint8_t* at = data.data() + i * dtype.bytes();
   uint64_t bits = 0;
   memcpy(&bits, at, dtype.bytes());
@@ -124,9 +127,11 @@ void Set(DType dtype, std::vector<uint8_t>& data, size_t i, long double value) {
   } else {
     bits = static_cast<uint64_t>(static_cast<Wide>(Wrapped(dtype, truncl(value))));
   }
-  if (dtype.bits() == 4) {
-    uint8_t& byte = data[i / 2];
-    byte = i % 2 ? (byte & 0xf) | (bits & 0xf) << 4 : (byte & 0xf0) | (bits & 0xf);
+  if (const size_t width = dtype.bits(); width < 8) {
+    const int shift = static_cast<int>(i * width % 8), ones = (1 << width) - 1;
+    uint8_t& byte = data[i * width / 8];
+    byte =
+        static_cast<uint8_t>((byte & ~(ones << shift)) | (static_cast<int>(bits) & ones) << shift);
   } else {
     memcpy(data.data() + i * dtype.bytes(), &bits, dtype.bytes());
   }

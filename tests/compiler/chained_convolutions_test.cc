@@ -58,9 +58,9 @@ TEST_CASE("convolutions are chained where a large image is between them alone", 
   CHECK(Convolutions(ChainOf({.is_read_twice = true}), Fusion::kChained) == 2);
   // 900 KB each, whatever the batch.
   CHECK(Convolutions(ChainOf({.batch = 8, .size = 70}), Fusion::kChained) == 2);
-  CHECK(FusionFor(TargetKind::kCpu) == Fusion::kChained);
-  CHECK(FusionFor(TargetKind::kGpu) == Fusion::kGathering);
-  CHECK(FusionFor(TargetKind::kReference) == Fusion::kFused);
+  CHECK(FusionFor(FindTarget("native").value()) == Fusion::kChained);
+  CHECK(FusionFor(FindTarget("sm_86").value()) == Fusion::kGathering);
+  CHECK(FusionFor(FindTarget("reference").value()) == Fusion::kFused);
 }
 
 TEST_CASE("chained convolutions agree with the interpreter", "[compiler][codegen_llvm]") {

@@ -215,7 +215,7 @@ Artefact Built(FusedGraph fused, NumericMode numeric) {
   REQUIRE(PrepareWeights(kernels, plan.prepared, 1, {}).ok());
   Artefact artefact;
   artefact.target = options.target.name;
-  artefact.device = ArtefactDevice(options.target.kind);
+  artefact.device = ArtefactDevice(options.target);
   artefact.kernels = OwnBytes(std::move(code.image));
   artefact.weights = plan.weights;
   artefact.plan = std::move(plan.plan);
@@ -228,7 +228,7 @@ Artefact Built(FusedGraph fused, NumericMode numeric) {
 // Returns the graph with all values as wide as they are.
 FusedGraph AllWide(const FusedGraph& fused) {
   FusedGraph wide = fused;
-  wide.subgraphs = FuseGraph(wide.graph, FusionFor(TargetKind::kGpu));
+  wide.subgraphs = FuseGraph(wide.graph, FusionFor(FindTarget("sm_86").value()));
   wide.storage = {
       .parts = AliasParts(wide.graph, wide.subgraphs, FindTarget("sm_80")->BufferAlignment())};
   return wide;

@@ -51,6 +51,8 @@ TEST_CASE("machine code multiplies by weights in words, for rows of any dimensio
           "[compiler][codegen_llvm]") {
   const Case cases[] = {
       {"nibbles", DType(DTypeCode::kUInt4), {1}},
+      {"two bits", DType(DTypeCode::kUInt2), {1}},
+      {"signed bits", DType(DTypeCode::kInt2), {3}, false},
       {"bytes", DType(DTypeCode::kUInt8), {3}},
       {"without zeros", DType(DTypeCode::kUInt4), {2}, false},
       {"rows of two dimensions", DType(DTypeCode::kUInt4), {2, 2}},

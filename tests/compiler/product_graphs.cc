@@ -55,4 +55,18 @@ Graph ByteProduct(const ProductCase& c) {
   return builder.Take();
 }
 
+Graph SignedByteProduct(const ProductCase& c) {
+  GraphBuilder builder("product", 5);
+  ValueId x = builder.Input("x", c.x);
+  const std::map<std::string, Attribute> to_byte = {{"axis", int64_t{1}}, {"to", ToString(kI8)}};
+  ValueId step = builder.Constant("step", Number(kFloat32, 0.02));
+  ValueId bytes = builder.Emit("bytes", OpKind::kQuantizeLinear, {x, step}, to_byte, kI8);
+  ValueId w = builder.Constant("w", Bytes(kI8, c.w, 9));
+  ValueId sums = builder.Emit("sums", c.op, {bytes, w}, c.attributes, kInt32);
+  ValueId real =
+      builder.Emit("real", OpKind::kCast, {sums}, {{"to", ToString(kFloat32)}}, kFloat32);
+  builder.Output(builder.Emit("relu", OpKind::kRelu, {real}, {}, kFloat32), c.y);
+  return builder.Take();
+}
+
 }  // namespace tcc

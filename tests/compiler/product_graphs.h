@@ -21,5 +21,7 @@ Graph FloatProduct(const ProductCase& c);
 // An f32 input in bytes, whose product with constant bytes is brought back to bytes. Its op is one
 // of integers.
 Graph ByteProduct(const ProductCase& c);
+// The same of signed bytes without zero points, brought back to f32 and rectified.
+Graph SignedByteProduct(const ProductCase& c);
 
 }  // namespace tcc

@@ -80,6 +80,12 @@ TEST_CASE("few rows read narrow weights from words, with the same results", "[gr
   const Case cases[] = {
       {.name = "blocks of nibbles"},
       {.name = "signed nibbles without zeros", .type = kI4, .has_zeros = false},
+      {.name = "two bits", .type = DTypeCode::kUInt2},
+      {.name = "signed bits by columns",
+       .type = DTypeCode::kInt2,
+       .is_transposed = false,
+       .block = 0,
+       .has_zeros = false},
       {.name = "the depth first", .is_transposed = false, .block = 64},
       {.name = "zeros of floats", .has_zeros = false, .has_float_zeros = true},
       {.name = "bytes by columns", .type = kU8, .is_transposed = false, .block = 0},
@@ -121,7 +127,7 @@ TEST_CASE("a product with words says what does not fit", "[graph][ops]") {
                   .attributes = {{"bits", int64_t{4}}}};
   CHECK(ErrorOf(node).empty());
   node.attributes["bits"] = int64_t{5};
-  CHECK(ErrorOf(node) == "node 'node' (MatMulWords): numbers have 5 bits; expected 4 or 8");
+  CHECK(ErrorOf(node) == "node 'node' (MatMulWords): numbers have 5 bits; expected 2, 4 or 8");
   node.attributes["bits"] = int64_t{8};
   CHECK(ErrorOf(node) ==
         "node 'node' (MatMulWords): words of shape 3x5 and scales of 3x5 do not fit an operand of "

@@ -12,6 +12,7 @@ namespace {
 
 const DType kE4M3{DTypeCode::kFloat8E4M3}, kE5M2{DTypeCode::kFloat8E5M2};
 const DType kI4{DTypeCode::kInt4}, kU4{DTypeCode::kUInt4};
+const DType kI2{DTypeCode::kInt2}, kU2{DTypeCode::kUInt2};
 
 StatusOr<Function> Parsed(const std::string& text) {
   return ParseFunction(text);
@@ -133,6 +134,19 @@ TEST_CASE("the interpreter reads and writes nibbles, two a byte", "[ir]") {
   const Tensor back = Casted(wide, kI4);
   CHECK(std::vector<uint8_t>(back.bytes.begin(), back.bytes.end()) ==
         std::vector<uint8_t>{0x8f, 0x70, 0x09});
+}
+
+TEST_CASE("the interpreter reads and writes elements of two bits, four a byte", "[ir]") {
+  const std::vector<uint8_t> bytes = {0b11'10'01'00, 0b10};
+  const Tensor wide = Casted(MakeTensor(kI2, {5}, bytes), kInt32);
+  CHECK(Integers(wide) == std::vector<int64_t>{0, 1, -2, -1, -2});
+  CHECK(Integers(Casted(MakeTensor(kU2, {5}, bytes), kInt32)) ==
+        std::vector<int64_t>{0, 1, 2, 3, 2});
+  const Tensor back = Casted(wide, kI2);
+  CHECK(std::vector<uint8_t>(back.bytes.begin(), back.bytes.end()) == bytes);
+  const Tensor reals = Reals({1.9, 2, -2.9, -1e30, HUGE_VAL, std::nan(""), -0.9, 3.99, 4});
+  CHECK(Integers(Casted(reals, kI2)) == std::vector<int64_t>{1, 1, -2, -2, 1, 0, 0, 1, 1});
+  CHECK(Integers(Casted(reals, kU2)) == std::vector<int64_t>{1, 2, 0, 0, 3, 0, 0, 3, 3});
 }
 
 TEST_CASE("integers wrap to nibbles, and floats are cut off and saturate", "[ir]") {

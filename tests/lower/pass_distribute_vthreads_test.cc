@@ -173,3 +173,41 @@ TEST_CASE("a condition that is the same for all virtual threads stays round thei
     })")));
   CheckSameResult(after, before);
 }
+
+TEST_CASE("virtual threads of an accelerator's program take turns at what it calls",
+          "[lower][passes][vthreads]") {
+  Function before = ParsedFunction(R"(
+    fn f(X: i8[64], B: i8[256], Y: i32[32]) scheduled {
+      for v in 0..2 vthread @v {
+        alloc C: i32[16] local
+        for p in 0..16 @p { C[p] = 0 }
+        for k in 0..2 @k {
+          alloc A: i8[16] local
+          for l in 0..16 @l { A[l] = X[v * 32 + k * 16 + l] }
+          intrinsic vdla_gemv_16x16 { for o in 0..16 @o { for i in 0..16 @i {
+            C[o] = C[o] + i32(A[i]) * i32(B[o * 16 + i])
+          } } }
+        }
+        for q in 0..16 @q { Y[v * 16 + q] = C[q] }
+      }
+    })");
+  Function after = DistributeVthreads(before);
+  CHECK(Print(after) == Print(ParsedFunction(R"(
+    fn f(X: i8[64], B: i8[256], Y: i32[32]) scheduled {
+      alloc C: i32[32] local
+      for v in 0..2 unrolled @v.0 { for p in 0..16 @p { C[v * 16 + p] = 0 } }
+      for k in 0..2 @k {
+        alloc A: i8[32] local
+        for v in 0..2 unrolled @v.1 {
+          for l in 0..16 @l { A[v * 16 + l] = X[v * 32 + k * 16 + l] }
+        }
+        for v in 0..2 unrolled @v.2 {
+          intrinsic vdla_gemv_16x16 { for o in 0..16 @o { for i in 0..16 @i {
+            C[v * 16 + o] = C[v * 16 + o] + i32(A[v * 16 + i]) * i32(B[o * 16 + i])
+          } } }
+        }
+      }
+      for v in 0..2 unrolled @v.3 { for q in 0..16 @q { Y[v * 16 + q] = C[v * 16 + q] } }
+    })")));
+  CheckSameResult(after, before);
+}

@@ -58,7 +58,8 @@ enum OnnxType {
   kOnnxUInt32 = 12,
   kOnnxUInt64 = 13,
   kOnnxBFloat16 = 16,
-  kOnnxInt4 = 22
+  kOnnxInt4 = 22,
+  kOnnxUInt2 = 25
 };
 
 // Without data.

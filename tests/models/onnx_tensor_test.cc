@@ -78,6 +78,11 @@ TEST_CASE("raw data is read for every width", "[models][tensor]") {
   StatusOr<Tensor> nibbles = Read(RawTensor("w", kOnnxInt4, {3}, "\x21\x03"));
   REQUIRE(nibbles.status() == OkStatus());
   CHECK(nibbles->bytes.size() == 2);
+  StatusOr<Tensor> pairs = Read(RawTensor("w", kOnnxUInt2, {5}, "\xe4\x02"));
+  REQUIRE(pairs.status() == OkStatus());
+  CHECK(pairs->dtype == DType(DTypeCode::kUInt2));
+  CHECK(ElementAsInt(*pairs, 3) == 3);
+  CHECK(ElementAsInt(*pairs, 4) == 2);
   StatusOr<Tensor> empty = Read(BareTensor("w", kOnnxFloat, {2, 0}));
   REQUIRE(empty.status() == OkStatus());
   CHECK(empty->bytes.empty());

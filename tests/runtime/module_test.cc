@@ -24,7 +24,7 @@ TEST_CASE("the bare runtime refuses what only the compiler can run", "[runtime][
   CHECK(status.code() == absl::StatusCode::kUnavailable);
   CHECK(Message(status) ==
         "the artefact's kernels run on device 'reference', which this runtime does not have; it "
-        "has cpu, cuda");
+        "has cpu, vdla, cuda");
 }
 
 TEST_CASE("kernels that are not there or are no code are refused", "[runtime][module]") {
@@ -63,7 +63,7 @@ TEST_CASE("kernels that need more than this CPU has are refused", "[runtime][mod
 TEST_CASE("each CPU target needs the features of its own row", "[runtime][module]") {
   for (Target target : AllTargets()) {
     INFO(target.name);
-    bool listed = target.kind == TargetKind::kCpu && target.name != "native";
+    bool listed = target.kind == TargetKind::kCpu && !target.IsHostCpu();
     CHECK(target.needed_features.empty() == !listed);
     if (!listed) continue;
     constexpr std::string_view kOther[] = {"warp-drive"};

@@ -263,7 +263,7 @@ std::vector<Sketch> GenerateSketches(const Function& fn, const Target& target) {
 std::span<const SketchRule> SketchRules(const Target& target) {
   switch (target.kind) {
     case TargetKind::kCpu:
-      return CpuSketchRules();
+      return target.accelerator == Accelerator::kVdla ? VdlaSketchRules() : CpuSketchRules();
     case TargetKind::kGpu:
       return GpuSketchRules();
     case TargetKind::kReference:

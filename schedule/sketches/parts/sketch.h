@@ -99,6 +99,8 @@ struct SketchRule {
 std::span<const SketchRule> SketchRules(const Target& target);
 std::span<const SketchRule> CpuSketchRules();
 std::span<const SketchRule> GpuSketchRules();
+// Returns the rules for a CPU with VDLA: one for its products before those for the CPU.
+std::span<const SketchRule> VdlaSketchRules();
 
 // Returns every sketch of `fn` (kTensor, static extents), at least one and at most kMaxSketches;
 // none for the reference target, which runs functions as they are. `rules` may be a caller's own; a

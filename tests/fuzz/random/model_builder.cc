@@ -54,6 +54,8 @@ int OnnxTypeOf(DTypeCode type) {
     case DTypeCode::kFloat8E5M2:
     case DTypeCode::kInt4:
     case DTypeCode::kUInt4:
+    case DTypeCode::kInt2:
+    case DTypeCode::kUInt2:
     case DTypeCode::kTFloat32:
     case DTypeCode::kFloat32:
       break;

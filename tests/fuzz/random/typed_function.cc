@@ -20,7 +20,8 @@ constexpr DTypeCode kTypes[] = {DTypeCode::kBool,    DTypeCode::kInt8,    DTypeC
                                 DTypeCode::kBFloat16};
 
 constexpr DTypeCode kStorageTypes[] = {DTypeCode::kFloat8E4M3, DTypeCode::kFloat8E5M2,
-                                       DTypeCode::kInt4, DTypeCode::kUInt4};
+                                       DTypeCode::kInt4,       DTypeCode::kUInt4,
+                                       DTypeCode::kInt2,       DTypeCode::kUInt2};
 
 // One that can be computed with.
 DType AnyType(Random& random) {

@@ -1,0 +1,54 @@
+#include "codegen_vdla/program_text.h"
+
+#include <fmt/ranges.h>
+
+#include <vector>
+
+#include "runtime/vdla/vdla_facts.h"
+
+namespace tcc {
+namespace {
+
+std::string TokensText(VdlaUnit unit, const VdlaTokens& tokens) {
+  constexpr char kLetters[] = "lcs";
+  const auto at = static_cast<size_t>(unit);
+  const auto before = [&] { return at > 0 ? kLetters[at - 1] : '?'; };
+  const auto behind = [&] { return at + 1 < kVdlaUnits ? kLetters[at + 1] : '?'; };
+  std::vector<std::string> words;
+  if (tokens.pop_previous) words.push_back(fmt::format("<{}", before()));
+  if (tokens.pop_next) words.push_back(fmt::format("<{}", behind()));
+  if (tokens.push_previous) words.push_back(fmt::format(">{}", before()));
+  if (tokens.push_next) words.push_back(fmt::format(">{}", behind()));
+  return words.empty() ? "" : fmt::format(" [{}]", fmt::join(words, " "));
+}
+
+std::string WorkText(const VdlaCopy& copy) {
+  return fmt::format("{}[{}] buffer {}[{}] size {} stride {} pad {}", NameOf(copy.on_chip),
+                     copy.on_chip_at, copy.buffer, copy.memory_at, fmt::join(copy.size, "x"),
+                     fmt::join(copy.stride, ","), fmt::join(copy.pad, ","));
+}
+
+std::string WorkText(const VdlaGemm& gemm) {
+  return fmt::format("{} micro-ops {}..{} loops {} steps {} {} {}", gemm.reset ? "reset" : "gemm",
+                     gemm.first, gemm.last, fmt::join(gemm.loops, "x"),
+                     fmt::join(gemm.steps[0], ","), fmt::join(gemm.steps[1], ","),
+                     fmt::join(gemm.steps[2], ","));
+}
+
+}  // namespace
+
+std::string ProgramText(const std::string& name, const VdlaProgram& program) {
+  std::string text =
+      fmt::format("; vdla program {}: {} buffers, {} micro-ops, {} instructions\n", name,
+                  program.buffers, program.micro_ops.size(), program.instructions.size());
+  for (const VdlaInstruction& instruction : program.instructions) {
+    const VdlaUnit unit = UnitOf(instruction);
+    text +=
+        fmt::format("{:<8}{}{}\n", NameOf(unit),
+                    std::visit([](const auto& work) { return WorkText(work); }, instruction.work),
+                    TokensText(unit, instruction.tokens));
+  }
+  return text;
+}
+
+}  // namespace tcc

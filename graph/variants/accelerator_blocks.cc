@@ -1,0 +1,204 @@
+#include <algorithm>
+
+#include "graph/variants/stage_parts.h"
+#include "graph/variants/variants.h"
+#include "graph/variants/word_product.h"
+#include "ir/expr/compare.h"
+#include "ir/expr/substitute.h"
+#include "ir/expr/visitor.h"
+#include "ir/simplify/simplify.h"
+#include "support/vdla_config.h"
+
+namespace tcc {
+namespace {
+
+constexpr int64_t kBlock = kVdlaBlock;  // elements
+constexpr DType kByte{DTypeCode::kInt8};
+
+// An axis as blocks and the places in a block.
+struct BlockedAxis {
+  Axis axis;
+  Axis block, place;
+  Expr index() const { return Expr(block.var) * Expr(kBlock) + Expr(place.var); }
+};
+
+BlockedAxis InBlocks(const Axis& axis) {
+  const Expr blocks(*AsConstant(axis.extent) / kBlock);
+  return {axis,
+          {IterationVar(axis.var->name + "_block"), blocks},
+          {IterationVar(axis.var->name), Expr(kBlock)}};
+}
+
+bool IsWhole(const Expr& extent) {
+  const std::optional<int64_t> number = AsConstant(extent);
+  return number && *number > 0 && *number % kBlock == 0;
+}
+
+// Returns whether the factor is a signed byte as it is stored.
+bool IsElement(const WordFactor& factor) {
+  const auto* cast = factor.value.as<Cast>();
+  return cast && cast->dtype == kInt32 && factor.element->dtype == kByte &&
+         Equal(cast->value, Expr(factor.element.get()));
+}
+
+// A program whose product is over blocks of 16 inputs and 16 outputs.
+class BlockedProgram {
+ public:
+  BlockedProgram(const TensorProgram& program, const WordProduct& product)
+      : product_(product),
+        stage_(std::get<ComputeExpr>(program.stages[product.stage])),
+        result_(program) {}
+
+  std::optional<TensorProgram> Build() {
+    if (!FindAxes()) return std::nullopt;
+    const Load& data = *product_.data.element;
+    const Buffer input = *FindBuffer(result_, data.buffer);
+    if (product_.data.dim + 1 != input.rank()) return std::nullopt;
+    const bool is_inside =
+        IsConstant(stage_.predicate, 1) || KeepsInside(stage_.predicate, data, input);
+    if (!is_inside) return std::nullopt;
+    const Reach reach = ReachOf(stage_, data);
+    if (reach.size() != input.rank()) return std::nullopt;
+    const Buffer blocks = AddDataStage(input, reach);
+    const Buffer weight = AddWeightStage();
+    const Buffer sums = AddProduct(blocks, weight, reach);
+    AddResult(sums);
+    auto at = result_.stages.begin() + static_cast<std::ptrdiff_t>(product_.stage);
+    at = result_.stages.erase(at);
+    result_.stages.insert(at, std::make_move_iterator(stages_.begin() + 1),
+                          std::make_move_iterator(stages_.end()));
+    // The weight's stage comes first of all, since it is run when the model is linked.
+    result_.stages.insert(result_.stages.begin(), std::move(stages_.front()));
+    return std::move(result_);
+  }
+
+ private:
+  // Finds the axis of the outputs, the last dimension of the result, which no index of the data
+  // uses.
+  bool FindAxes() {
+    const std::vector<Expr>& out = stage_.indices[0];
+    if (out.empty() || out.size() != stage_.axes.size()) return false;
+    for (size_t d = 0; d < out.size(); ++d) {
+      if (!out[d].same_as(stage_.axes[d].var)) return false;
+    }
+    const Axis& outputs = stage_.axes.back();
+    const bool fits = IsWhole(product_.axis.extent) && IsWhole(outputs.extent) &&
+                      !UsesVar(product_.data.value, outputs.var) &&
+                      UsesVar(product_.weight.value, outputs.var);
+    if (!fits) return false;
+    for (size_t a = 0; a + 1 < stage_.axes.size(); ++a) {
+      if (UsesVar(product_.weight.value, stage_.axes[a].var)) return false;
+    }
+    in_ = InBlocks(product_.axis);
+    out_ = InBlocks(outputs);
+    return true;
+  }
+
+  // Adds blocks[.., block, place] = data[.. + low, block * 16 + place], 0 outside.
+  Buffer AddDataStage(const Buffer& input, const Reach& reach) {
+    std::vector<Expr> shape;
+    for (size_t d = 0; d + 1 < reach.size(); ++d) shape.push_back(reach[d].extent);
+    shape.push_back(in_.block.extent);
+    shape.emplace_back(kBlock);
+    const Buffer blocks =
+        AddIntermediate(result_, stage_.name + "_blocks", kByte, std::move(shape));
+    ComputeExpr stage = StageOver(blocks);
+    std::vector<Expr> places;
+    for (size_t d = 0; d + 1 < reach.size(); ++d) {
+      places.push_back(Simplify(Expr(stage.axes[d].var) + Expr(reach[d].low)));
+    }
+    const size_t last = reach.size() - 1;
+    places.push_back(Expr(stage.axes[last].var) * Expr(kBlock) + Expr(stage.axes[last + 1].var));
+    stage.values = {ElementOrFill(input, places, reach, Const(kByte, 0))};
+    data_stage_ = std::move(stage);
+    result_.kept.push_back(blocks.var);
+    return blocks;
+  }
+
+  // Adds weight[block of outputs, taps.., block of inputs, output, input].
+  Buffer AddWeightStage() {
+    std::vector<Axis> axes = {out_.block};
+    for (const Axis& axis : stage_.reduce_axes) {
+      if (axis.var != product_.axis.var) axes.push_back(axis);
+    }
+    axes.insert(axes.end(), {in_.block, out_.place, in_.place});
+    std::vector<Expr> shape;
+    for (const Axis& axis : axes) shape.push_back(axis.extent);
+    const Buffer weight =
+        AddIntermediate(result_, stage_.name + "_weight", kByte, std::move(shape));
+    ComputeExpr stage = StageOver(weight);
+    Substitution values;
+    for (size_t a = 0; a < axes.size(); ++a) values.emplace(axes[a].var, stage.axes[a].var);
+    const Expr element = Substitute(Expr(product_.weight.element.get()), Blocked());
+    stage.values = {Substitute(element, values)};
+    stages_.emplace_back(std::move(stage));
+    stages_.emplace_back(std::move(data_stage_));
+    weight_axes_ = std::move(axes);
+    result_.kept.push_back(weight.var);
+    return weight;
+  }
+
+  // Returns what replaces the variables of the blocked axes.
+  Substitution Blocked() const {
+    return {{in_.axis.var, in_.index()}, {out_.axis.var, out_.index()}};
+  }
+
+  // Adds sums[.., block, place] = sum of i32(blocks[..]) * i32(weight[..]).
+  Buffer AddProduct(const Buffer& blocks, const Buffer& weight, const Reach& reach) {
+    std::vector<Expr> shape(stage_.outputs[0].shape.begin(), stage_.outputs[0].shape.end() - 1);
+    shape.push_back(out_.block.extent);
+    shape.emplace_back(kBlock);
+    const Buffer sums = AddIntermediate(result_, stage_.name + "_sums", kInt32, std::move(shape));
+    ComputeExpr stage = stage_;
+    stage.outputs = {sums};
+    stage.predicate = True();
+    stage.axes.back() = out_.block;
+    stage.axes.push_back(out_.place);
+    stage.indices[0].back() = out_.block.var;
+    stage.indices[0].emplace_back(out_.place.var);
+    std::erase_if(stage.reduce_axes, [&](const Axis& axis) { return axis.var == in_.axis.var; });
+    stage.reduce_axes.insert(stage.reduce_axes.end(), {in_.block, in_.place});
+    std::vector<Expr> at;
+    for (size_t d = 0; d + 1 < reach.size(); ++d) {
+      at.push_back(Simplify(product_.data.element->indices[d] - Expr(reach[d].low)));
+    }
+    at.insert(at.end(), {in_.block.var, in_.place.var});
+    std::vector<Expr> of_weight;
+    for (const Axis& axis : weight_axes_) of_weight.emplace_back(axis.var);
+    stage.values = {CastTo(kInt32, Make<Load>(blocks.var, at)) *
+                    CastTo(kInt32, Make<Load>(weight.var, of_weight))};
+    stages_.emplace_back(std::move(stage));
+    return sums;
+  }
+
+  // Adds out[.., block * 16 + place] = sums[.., block, place].
+  void AddResult(const Buffer& sums) {
+    ComputeExpr stage = StageOver(sums);
+    std::vector<Expr> places = std::move(stage.indices[0]);
+    stage.name = FreeName(result_, stage_.name + "_result");
+    stage.outputs = stage_.outputs;
+    const Expr last = places[places.size() - 2] * Expr(kBlock) + places.back();
+    stage.indices[0].assign(places.begin(), places.end() - 2);
+    stage.indices[0].push_back(last);
+    stage.values = {Make<Load>(sums.var, places)};
+    stages_.emplace_back(std::move(stage));
+  }
+
+  const WordProduct& product_;
+  const ComputeExpr stage_;
+  TensorProgram result_;
+  BlockedAxis in_, out_;
+  ComputeExpr data_stage_;
+  std::vector<Axis> weight_axes_;
+  std::vector<TensorExpr> stages_;
+};
+
+}  // namespace
+
+std::optional<TensorProgram> AcceleratorBlocksVariant(const TensorProgram& program) {
+  const std::optional<WordProduct> product = FindWordProduct(program, BytesLessZero());
+  const bool fits = product && IsElement(product->data) && IsElement(product->weight);
+  return fits ? BlockedProgram(program, *product).Build() : std::nullopt;
+}
+
+}  // namespace tcc
