@@ -28,16 +28,20 @@ using Calls = std::vector<ProfiledCall>;
 using Clock = std::chrono::steady_clock;
 
 // Profiles with a call hook. On a device the calls are laid end to end: the gaps between them are
-// the host's, which waits for each.
+// the host's, which waits for each. A kernel that is simulated takes what its simulator says.
 Status RunWithHook(Executor& executor, const std::function<Status()>& run, int runs, bool on_cpu,
                    Profile& profile) {
   Calls calls;
   Stopwatch stopwatch;
   double end = 0;
+  const Module& module = executor.module();
   executor.set_call_hook([&](const EndedCall& ended) {
+    const double seconds = module.device()
+                               .SimulatedSeconds(module.kernels(), ended.call.kernel)
+                               .value_or(ended.seconds);
     double begin = on_cpu ? (stopwatch.Seconds() - ended.seconds) * 1e6 : end;
-    calls.push_back({ended.call.kernel, begin, ended.seconds * 1e6});
-    end = begin + ended.seconds * 1e6;
+    calls.push_back({ended.call.kernel, begin, seconds * 1e6});
+    end = begin + seconds * 1e6;
   });
   Status status;
   for (int i = 0; i < runs && status.ok(); ++i) {

@@ -528,7 +528,7 @@ std::vector<Subgraph> FuseGraph(const Graph& graph, Fusion fusion) {
 Fusion FusionFor(const Target& target) {
   switch (target.kind) {
     case TargetKind::kCpu:
-      return target.accelerator == Accelerator::kNone ? Fusion::kChained : Fusion::kOffloading;
+      return target.accelerator == Accelerator::kVdla ? Fusion::kOffloading : Fusion::kChained;
     case TargetKind::kGpu:
       return Fusion::kGathering;
     case TargetKind::kReference:

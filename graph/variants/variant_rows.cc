@@ -91,7 +91,7 @@ constexpr auto kOnCpu = [](const Target& t) { return t.kind == TargetKind::kCpu;
 constexpr auto kOnGpu = [](const Target& t) { return t.kind == TargetKind::kGpu; };
 constexpr auto kNotOnGpu = [](const Target& t) { return t.kind != TargetKind::kGpu; };
 constexpr auto kHasAccelerator = [](const Target& t) {
-  return t.accelerator != Accelerator::kNone;
+  return t.accelerator == Accelerator::kVdla;
 };
 constexpr auto kHasTiles = [](const Target& t) { return t.amx; };
 constexpr auto kHasByteDots = [](const Target& t) { return t.dots_bytes; };

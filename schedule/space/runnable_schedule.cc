@@ -27,7 +27,7 @@ Status ExpectNoHardware(const Function& fn, const Target& target) {
     if (!loop) return;
     // Virtual threads of an accelerator's program are its contexts.
     const bool is_context =
-        loop->for_kind == ForKind::kVthread && target.accelerator != Accelerator::kNone;
+        loop->for_kind == ForKind::kVthread && target.accelerator == Accelerator::kVdla;
     bool bound = IsBlockIdx(loop->for_kind) || IsThreadIdx(loop->for_kind) ||
                  (loop->for_kind == ForKind::kVthread && !is_context);
     if (bound) {
