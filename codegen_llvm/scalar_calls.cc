@@ -178,6 +178,7 @@ Value* FloatCall(KernelState& state, ScalarOp op, const Args& args) {
     case ScalarOp::kBitOr:
     case ScalarOp::kBitXor:
     case ScalarOp::kBitNot:
+    case ScalarOp::kPopcount:
     case ScalarOp::kShiftLeft:
     case ScalarOp::kShiftRight:
     case ScalarOp::kDotI16x2:
@@ -207,6 +208,7 @@ Value* IntegerCall(llvm::IRBuilderBase& b, ScalarOp op, const Args& args, DType 
   if (op == ScalarOp::kBitOr) return b.CreateOr(x, y);
   if (op == ScalarOp::kBitXor) return b.CreateXor(x, y);
   if (op == ScalarOp::kBitNot) return b.CreateNot(x);
+  if (op == ScalarOp::kPopcount) return b.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, x);
   if (op == ScalarOp::kSign) return IntegerSign(b, x, is_signed);
   if (op == ScalarOp::kAbs) {
     return is_signed ? b.CreateBinaryIntrinsic(llvm::Intrinsic::abs, x, b.getFalse()) : x;

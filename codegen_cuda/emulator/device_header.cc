@@ -353,6 +353,8 @@ TCC_DEVICE unsigned short tcc_float_to_bfloat(float x) {
   if (x != x) return 0x7fff;
   return (unsigned short)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
+TCC_DEVICE int tcc_count_bits(unsigned word) { return __builtin_popcount(word); }
+TCC_DEVICE int tcc_count_bits(unsigned long long word) { return __builtin_popcountll(word); }
 TCC_DEVICE float tcc_min(float a, float b) { return a < b || a != a ? a : b; }
 TCC_DEVICE float tcc_max(float a, float b) { return a > b || a != a ? a : b; }
 

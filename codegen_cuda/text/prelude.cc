@@ -224,6 +224,8 @@ TCC_DEVICE unsigned short tcc_float_to_bfloat(float x) {
   return (unsigned short)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 #endif
 }
+TCC_DEVICE int tcc_count_bits(unsigned word) { return __popc((int)word); }
+TCC_DEVICE int tcc_count_bits(unsigned long long word) { return __popcll((long long)word); }
 TCC_DEVICE float tcc_min(float a, float b) {
 #if __CUDA_ARCH__ >= 800
   float x;
@@ -429,6 +431,14 @@ template <class T>
 TCC_DEVICE T tcc_integer_max(T a, T b) { return b > a ? b : a; }
 TCC_DEVICE double tcc_min(double a, double b) { return a < b || a != a ? a : b; }
 TCC_DEVICE double tcc_max(double a, double b) { return a > b || a != a ? a : b; }
+template <class T>
+TCC_DEVICE T tcc_popcount(T x) {
+  if constexpr (sizeof(T) == 8) {
+    return (T)tcc_count_bits((unsigned long long)x);
+  } else {
+    return (T)tcc_count_bits((unsigned)x & (~0u >> (32 - sizeof(T) * 8)));
+  }
+}
 template <class T>
 TCC_DEVICE T tcc_integer_sign(T x) { return (T)((x > 0) - (x < 0)); }
 template <class T>

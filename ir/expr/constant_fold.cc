@@ -254,6 +254,8 @@ std::optional<int64_t> EvaluateIntegerOp(ScalarOp op, DType type, int64_t a, int
   if (op == ScalarOp::kBitOr) return a | b;
   if (op == ScalarOp::kBitXor) return a ^ b;
   if (op == ScalarOp::kBitNot) return WrapInteger(type, ~a);
+  if (op == ScalarOp::kPopcount)
+    return std::popcount(static_cast<uint64_t>(a) << (64 - type.bits()));
   if (op == ScalarOp::kShiftLeft || op == ScalarOp::kShiftRight) return Shift(op, type, a, b);
   if (op == ScalarOp::kDotI16x2) return DotOfHalves(a, b);
   if (op == ScalarOp::kDotU8I8x4) return DotOfBytes<uint8_t>(a, b);
@@ -329,6 +331,7 @@ double EvaluateFloatOp(ScalarOp op, double a, double b) {
     case ScalarOp::kBitOr:
     case ScalarOp::kBitXor:
     case ScalarOp::kBitNot:
+    case ScalarOp::kPopcount:
     case ScalarOp::kShiftLeft:
     case ScalarOp::kShiftRight:
     case ScalarOp::kDotI16x2:

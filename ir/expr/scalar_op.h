@@ -49,6 +49,7 @@ namespace tcc {
   X("bit_or", kBitOr, 2, kInteger, "")                                                          \
   X("bit_xor", kBitXor, 2, kInteger, "")                                                        \
   X("bit_not", kBitNot, 1, kInteger, "")                                                        \
+  X("popcount", kPopcount, 1, kInteger, "the number of bits that are 1")                        \
   X("shift_left", kShiftLeft, 2, kInteger, "0 for a count of the width or more")                \
   X("shift_right", kShiftRight, 2, kInteger,                                                    \
     "of an unsigned value; 0 for a count of the width or more")                                 \

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <type_traits>
@@ -81,6 +82,8 @@ std::vector<Operation<T>> Operations() {
       {"bit_or", CallBinary<ScalarOp::kBitOr>, [](Wide x, Wide y) { return x | y; }},
       {"bit_xor", CallBinary<ScalarOp::kBitXor>, [](Wide x, Wide y) { return x ^ y; }},
       {"bit_not", CallUnary<ScalarOp::kBitNot>, [](Wide x, Wide) { return ~x; }},
+      {"popcount", CallUnary<ScalarOp::kPopcount>,
+       [](Wide x, Wide) { return Wide(std::popcount(static_cast<std::make_unsigned_t<T>>(x))); }},
       {"abs", CallUnary<ScalarOp::kAbs>, [](Wide x, Wide) { return x < 0 ? -x : x; }},
       {"sign", CallUnary<ScalarOp::kSign>, [](Wide x, Wide) { return Wide((x > 0) - (x < 0)); }},
       {"shift_left", CallBinary<ScalarOp::kShiftLeft>,

@@ -57,6 +57,10 @@ TEST_CASE("narrow integers wrap, i64 refuses to overflow", "[ir][fold]") {
   CHECK(EvaluateIntegerOp(ScalarOp::kShiftLeft, kUInt8, 3, 7) == 128);
   CHECK(EvaluateIntegerOp(ScalarOp::kShiftLeft, kUInt8, 3, 8) == 0);
   CHECK(EvaluateIntegerOp(ScalarOp::kBitNot, kUInt8, 5) == 250);
+  CHECK(EvaluateIntegerOp(ScalarOp::kPopcount, kUInt8, 0xb1) == 4);
+  CHECK(EvaluateIntegerOp(ScalarOp::kPopcount, kInt8, -1) == 8);
+  CHECK(EvaluateIntegerOp(ScalarOp::kPopcount, kInt32, -2) == 31);
+  CHECK(EvaluateIntegerOp(ScalarOp::kPopcount, kUInt64, -1) == 64);
 }
 
 TEST_CASE("rounding to a narrow float rounds once", "[ir][fold]") {

@@ -173,7 +173,7 @@ class TypedExprs {
       case 2:
         return CallOf(random_.OneIn(2) ? ScalarOp::kTruncDiv : ScalarOp::kTruncMod, {a, positive});
       case 3:
-        return CallOf(ScalarOp::kBitNot, {a});
+        return CallOf(random_.OneIn(2) ? ScalarOp::kBitNot : ScalarOp::kPopcount, {a});
       case 4:
         return CallOf(random_.OneIn(2) ? ScalarOp::kAbs : ScalarOp::kSign, {a});
       default:
