@@ -140,9 +140,11 @@ bool Contains(const std::vector<std::string>& names, const std::string& name) {
 }
 
 // Returns the key by which tasks share a kernel, whose default variant is `chosen`. Another variant
-// may rely on how the sizes of a task depend on each other, so tasks with sizes must agree on all.
+// may rely on how the sizes of a task depend on each other, so tasks with sizes must agree on all;
+// bit planes rely on the values of operands.
 std::string SharingKey(const Task& task, const Variant& chosen) {
   std::string key = FunctionKey(chosen.fn);
+  if (const Variant* planes = FindVariant(task, "bit_planes")) key += FunctionKey(planes->fn);
   if (task.shape_arguments.empty()) return key;
   for (const Variant& variant : task.variants) key += FunctionKey(variant.fn);
   return key;

@@ -3,7 +3,6 @@
 #include "graph/variants/stage_parts.h"
 #include "graph/variants/variants.h"
 #include "graph/variants/word_product.h"
-#include "ir/expr/combiner.h"
 #include "ir/expr/compare.h"
 #include "ir/expr/substitute.h"
 #include "ir/expr/visitor.h"
@@ -77,48 +76,6 @@ Expr BytesOfOtherSign(const Expr& word) {
   return CallOf(ScalarOp::kBitXor, {word, Const(kInt32, -0x7f7f7f80)});
 }
 
-// Fresh axes in place of some, and what replaces their variables.
-std::vector<Axis> FreshAxes(const std::vector<Axis>& axes, Substitution& values) {
-  std::vector<Axis> fresh;
-  for (const Axis& axis : axes) {
-    fresh.push_back({IterationVar(axis.var->name), axis.extent});
-    values.emplace(axis.var, fresh.back().var);
-  }
-  return fresh;
-}
-
-// The sums of the weight over all axes that the product sums, for each entry of the others.
-struct ColumnSums {
-  ComputeExpr stage;
-  std::vector<Expr> indices;  // of the entry for a result of the product
-};
-
-// Returns nullopt if the product sums over an axis that the weight does not have.
-std::optional<ColumnSums> SumColumns(TensorProgram& result, const ComputeExpr& product,
-                                     const Expr& weight) {
-  ColumnSums sums;
-  std::vector<Axis> axes;
-  std::vector<Expr> shape;
-  for (const Axis& axis : product.axes) {
-    if (!UsesVar(weight, axis.var)) continue;
-    axes.push_back(axis);
-    shape.push_back(axis.extent);
-    sums.indices.emplace_back(axis.var);
-  }
-  for (const Axis& axis : product.reduce_axes) {
-    if (!UsesVar(weight, axis.var)) return std::nullopt;
-  }
-  Buffer buffer = AddIntermediate(result, product.name + "_columns", kInt32, std::move(shape));
-  result.kept.push_back(buffer.var);
-  sums.stage = StageOver(buffer);
-  Substitution values;
-  for (size_t a = 0; a < axes.size(); ++a) values.emplace(axes[a].var, sums.stage.axes[a].var);
-  sums.stage.reduce_axes = FreshAxes(product.reduce_axes, values);
-  sums.stage.combiner = SumCombiner(kInt32);
-  sums.stage.values = {Substitute(weight, values)};
-  return sums;
-}
-
 // A program whose product of bytes reads words of four.
 class QuadProgram {
  public:
@@ -160,7 +117,7 @@ class QuadProgram {
     if (IsConstant(data.zero, 0)) {
       stages.emplace_back(std::move(product));
     } else {
-      auto columns = SumColumns(result_, Stage(), weight.bytes.value);
+      auto columns = SumPartially(result_, Stage(), weight.bytes.value, "_columns");
       if (!columns) return false;
       Buffer sums = AddIntermediate(result_, product.name + "_sums", kInt32, OutShape());
       product.outputs = {sums};
@@ -178,7 +135,7 @@ class QuadProgram {
   std::vector<Expr> OutShape() const { return Stage().outputs[0].shape; }
 
   // Returns the stage out = sums - zero * columns.
-  ComputeExpr LessZeros(const Buffer& sums, const ColumnSums& columns, const Expr& zero) {
+  ComputeExpr LessZeros(const Buffer& sums, const PartialSums& columns, const Expr& zero) {
     ComputeExpr stage = Stage();
     Substitution values;
     stage.name = FreeName(result_, stage.name + "_less");
@@ -187,7 +144,7 @@ class QuadProgram {
     stage.combiner = {};
     stage.predicate = True();
     Expr sum = Make<Load>(sums.var, stage.indices[0]);
-    Expr column = Make<Load>(columns.stage.outputs[0].var, columns.indices);
+    Expr column = Make<Load>(columns.buffer.var, columns.indices);
     stage.values = {Substitute(sum - zero * column, values)};
     for (Expr& index : stage.indices[0]) index = Substitute(index, values);
     return stage;

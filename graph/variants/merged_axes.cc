@@ -220,11 +220,23 @@ class Merger {
   const Merge& merge_;
 };
 
+// Returns the operands of the sum's terms: two factors, or words of the first pair of planes.
+std::optional<std::pair<Expr, Expr>> OperandsOf(const Expr& value) {
+  std::optional<std::pair<Expr, Expr>> words;
+  PreOrder(value, [&](const Expr& node) {
+    const auto* ones = node.as<Call>();
+    const bool counts = ones && ones->op == ScalarOp::kPopcount;
+    const auto* both = counts ? ones->args[0].as<Call>() : nullptr;
+    if (both && both->op == ScalarOp::kBitAnd && !words) words = {both->args[0], both->args[1]};
+  });
+  return words ? words : FactorsOf(value);
+}
+
 // Whether the stage is a sum of products of which one factor, the weights, has neither axis.
 bool SharesFactor(const ComputeExpr& stage, const Var& a, const Var& b) {
   if (!stage.combiner || stage.values.size() != 1 || !IsNeverEmpty(stage)) return false;
   if (stage.combiner.get() != SumCombiner(stage.outputs[0].dtype()).get()) return false;
-  auto factors = FactorsOf(stage.values[0]);
+  auto factors = OperandsOf(stage.values[0]);
   if (!factors) return false;
   return std::ranges::any_of(std::array{factors->first, factors->second}, [&](const Expr& factor) {
     return !UsesVar(factor, a) && !UsesVar(factor, b) && HasLoad(factor);

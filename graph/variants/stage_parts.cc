@@ -5,6 +5,7 @@
 #include <set>
 
 #include "ir/analysis/affine.h"
+#include "ir/expr/combiner.h"
 #include "ir/expr/evaluate.h"
 #include "ir/expr/substitute.h"
 #include "ir/expr/visitor.h"
@@ -71,6 +72,40 @@ void WidenLoads(TensorProgram& program, const Var& wide, const Var& narrow) {
 
 ComputeExpr StageOver(const Buffer& buffer) {
   return StageWithAxes(buffer, [](size_t d) { return "i" + std::to_string(d); });
+}
+
+std::vector<Axis> FreshAxes(const std::vector<Axis>& axes, Substitution& values) {
+  std::vector<Axis> fresh;
+  for (const Axis& axis : axes) {
+    fresh.push_back({IterationVar(axis.var->name), axis.extent});
+    values.emplace(axis.var, fresh.back().var);
+  }
+  return fresh;
+}
+
+std::optional<PartialSums> SumPartially(TensorProgram& program, const ComputeExpr& stage,
+                                        const Expr& value, const char* suffix) {
+  PartialSums sums;
+  std::vector<Axis> axes;
+  std::vector<Expr> shape;
+  for (const Axis& axis : stage.axes) {
+    if (!UsesVar(value, axis.var)) continue;
+    axes.push_back(axis);
+    shape.push_back(axis.extent);
+    sums.indices.emplace_back(axis.var);
+  }
+  for (const Axis& axis : stage.reduce_axes) {
+    if (!UsesVar(value, axis.var)) return std::nullopt;
+  }
+  sums.buffer = AddIntermediate(program, stage.name + suffix, kInt32, std::move(shape));
+  program.kept.push_back(sums.buffer.var);
+  sums.stage = StageOver(sums.buffer);
+  Substitution values;
+  for (size_t a = 0; a < axes.size(); ++a) values.emplace(axes[a].var, sums.stage.axes[a].var);
+  sums.stage.reduce_axes = FreshAxes(stage.reduce_axes, values);
+  sums.stage.combiner = SumCombiner(kInt32);
+  sums.stage.values = {Substitute(value, values)};
+  return sums;
 }
 
 bool IsNeverEmpty(const ComputeExpr& stage) {
@@ -160,8 +195,7 @@ bool KeepsInside(const Expr& predicate, const Load& load, const Buffer& buffer) 
   });
 }
 
-Expr ElementOrFill(const Buffer& input, const std::vector<Expr>& places, const Reach& reach,
-                   const Expr& fill) {
+Expr InsideOf(const Buffer& input, const std::vector<Expr>& places, const Reach& reach) {
   Expr inside = True();
   for (size_t d = 0; d < places.size(); ++d) {
     const auto& [low, reached] = reach[d];
@@ -169,6 +203,12 @@ Expr ElementOrFill(const Buffer& input, const std::vector<Expr>& places, const R
     if (low < 0) inside = BothOf(inside, Expr(0) <= places[d]);
     if (!AlwaysHolds(SumOf(low, reached) <= extent)) inside = BothOf(inside, places[d] < extent);
   }
+  return inside;
+}
+
+Expr ElementOrFill(const Buffer& input, const std::vector<Expr>& places, const Reach& reach,
+                   const Expr& fill) {
+  Expr inside = InsideOf(input, places, reach);
   Expr element = Make<Load>(input.var, places);
   return IsConstant(inside, 1) ? element : SelectOf(inside, element, fill);
 }

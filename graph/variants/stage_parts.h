@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "ir/expr/substitute.h"
 #include "ir/expr/tensor_expr.h"
 
 // The building blocks of the variants of a program.
@@ -32,6 +33,22 @@ bool IsNeverEmpty(const ComputeExpr& stage);
 // Returns the axis's extent at the usual sizes, 0 where it has none. For costs.
 int64_t UsualExtent(const Axis& axis);
 
+// Returns fresh axes in place of some, and adds what replaces their variables to `values`.
+std::vector<Axis> FreshAxes(const std::vector<Axis>& axes, Substitution& values);
+
+// The sums of a value over all axes that a stage reduces, for each point of its other axes that the
+// value uses.
+struct PartialSums {
+  ComputeExpr stage;
+  Buffer buffer;              // its result, which is kept
+  std::vector<Expr> indices;  // of the entry for a result of the stage
+};
+
+// Adds the buffer of such sums of i32, named after the stage and `suffix`. Returns nullopt if the
+// stage reduces an axis that the value does not use.
+std::optional<PartialSums> SumPartially(TensorProgram& program, const ComputeExpr& stage,
+                                        const Expr& value, const char* suffix);
+
 // The values that an index takes: `extent` of them from `low` on.
 struct IndexRange {
   int64_t low = 0;
@@ -51,6 +68,9 @@ Reach ReachOf(const ComputeExpr& stage, const Load& load);
 // Returns whether every term of the predicate says that an index of the load is inside the buffer,
 // from below or above.
 bool KeepsInside(const Expr& predicate, const Load& load, const Buffer& buffer);
+
+// Returns the condition that `places`, which take the values of `reach`, lie inside the input.
+Expr InsideOf(const Buffer& input, const std::vector<Expr>& places, const Reach& reach);
 
 // Returns the input's element at `places`, which take the values of `reach`, and the fill where one
 // is outside.

@@ -353,7 +353,8 @@ Task ZeroCase(const VariantSource& source, const Task& task, size_t set) {
                .rounded = AtZero(source.rounded, zeros),
                .one_pass_attention = AtZero(source.one_pass_attention, zeros),
                .numeric = source.numeric,
-               .winograd = source.winograd},
+               .winograd = source.winograd,
+               .values = source.values},
               result);
   return result;
 }
@@ -393,6 +394,10 @@ StatusOr<Task> BuildTask(const Graph& graph, const Subgraph& subgraph, const Val
                        .numeric = numeric,
                        .winograd = requested.winograd && numeric == NumericMode::kStrict,
                        .tiles_attention = requested.rounds_attention};
+  if (HasNode(graph, subgraph, OpKind::kMatMulInteger) ||
+      HasNode(graph, subgraph, OpKind::kConvInteger)) {
+    source.values = ValueSetsOf(graph, task.inputs);
+  }
   TakeOwnShapes(source, task);
   source.rounded = RoundOperands(source.program, numeric);
   const bool reads_rounded =

@@ -84,6 +84,10 @@ bool TilesSaveTime(const Source& source) {
   return words && WholeTilesSaveTime(*words);
 }
 
+Made ByBitPlanes(const Source& source) {
+  return Rounded(source, Inlined(BitPlanesVariant(source.program, source.values)));
+}
+
 constexpr auto kAlways = [](const Source&) { return true; };
 constexpr auto kAnywhere = [](const Target&) { return true; };
 constexpr auto kNowhere = [](const Target&) { return false; };
@@ -111,6 +115,8 @@ constexpr VariantRow kVariants[] = {
      "the same, where data must be signed"},
     {"bfloat_pairs", 13, ByBFloatWords, kAlways, kHasBFloatDots, kHasFastBFloatDots,
      "one instruction adds two products of bf16 to each result"},
+    {"bit_planes", 19, ByBitPlanes, kAlways, kAnywhere, kNowhere,
+     "one instruction multiplies 32 bits; it gains where pairs of planes are few"},
     {"wide_winograd", 3, ByTransforms<WideWinogradVariant>, IsFastestTile<WinogradTile::kFour>,
      kAnywhere, kOnCpu, "36 products instead of 144"},
     {"winograd", 2, ByTransforms<WinogradVariant>, IsFastestTile<WinogradTile::kTwo>, kAnywhere,

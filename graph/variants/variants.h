@@ -2,7 +2,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <vector>
 
+#include "graph/variants/value_set.h"
 #include "ir/expr/tensor_expr.h"
 #include "support/numeric_mode.h"
 
@@ -22,6 +25,9 @@ struct VariantSource {
   bool winograd = true;  // Winograd's transforms are allowed
   // A mode of 16 bits holds for attentions, too.
   bool tiles_attention = false;
+  // The values that elements of the program's inputs may have, where these are known; they may be
+  // fewer than of a task that computes the same.
+  std::vector<std::optional<ValueSet>> values = {};
 };
 
 // Returns the program with its convolution computed by Winograd's F(2x2, 3x3): a tile of 2x2
@@ -107,6 +113,29 @@ std::optional<TensorProgram> IntegerQuadsVariant(const TensorProgram& program, S
 // dimension; if the data have an index of the result's last dimension; if 16 does not divide both
 // of these.
 std::optional<TensorProgram> AcceleratorBlocksVariant(const TensorProgram& program);
+
+// Returns the program with its product of integers of 1 to 4 bits computed 32 terms at a time for
+// each pair of bits. Words hold bit i of 32 integers of the data, or bit j of as many of the
+// constant weight, less a number that makes bits fewer:
+//
+//   planes[.., p, i, ..] = bit i of x[.., 32 p, ..] to x[.., 32 p + 31, ..]
+//   weight[.., p, j, o]  = the same of the weight: a Prepack's work, as columns[o] is
+//   out = sum over p, i, j of c_i d_j popcount(planes[.., p, i, ..] & weight[.., p, j, o])
+//         + data's rest * columns[o] + weight's rest * rows
+//
+// with c_i = 2^i, or -2^i of a sign bit; columns[o] = the sum of the weight; rows = the sum of the
+// data's planes; a rest = an operand less the sum of its planes, such as -1 for {-1, 1}, which are
+// one plane of {0, 2}. The padding is the zero point. `sets` are the values of the program's
+// inputs.
+//
+// The result is the same integer. Returns nullopt if no stage is such a sum in i32 along an axis of
+// known extent that both operands have as an index, at least 64 terms long; if an operand takes
+// more than 4 planes, or both together more than 8 pairs; if a zero point varies along the sum; or
+// if the padding is not known.
+std::optional<TensorProgram> BitPlanesVariant(const TensorProgram& program,
+                                              std::span<const std::optional<ValueSet>> sets);
+// Returns the pairs of planes that such a function multiplies; 0 of others.
+int PlanePairsOf(const Function& fn);
 
 // Returns the program with its product of bf16 numbers computed two terms at a time, which one
 // instruction of some CPUs adds to a vector of results (vdpbf16ps: AVX512-BF16). With `rounds`,

@@ -1,0 +1,216 @@
+// Products of integers of few bits by bit planes: as machine code, from kernels' text on the
+// emulated GPU, and as kernels of their own.
+
+#include <catch2/catch.hpp>
+
+#include "compiler/check/compare_tensors.h"
+#include "compiler/compile_graph.h"
+#include "compiler/devices/emulated_device.h"
+#include "compiler/devices/reference_device.h"
+#include "compiler/kernels.h"
+#include "graph/variants/variants.h"
+#include "models/zoo/graph_builder.h"
+#include "runtime/executor/executor.h"
+#include "schedule/sketches/parts/sketch.h"
+#include "support/random.h"
+#include "support/tensor.h"
+#include "tests/compiler/run_compiled.h"
+
+namespace tcc {
+namespace {
+
+using Ints = std::vector<int64_t>;
+using Attributes = std::map<std::string, Attribute>;
+
+const DType kU8 = DType(DTypeCode::kUInt8);
+const DType kI8 = DType(DTypeCode::kInt8);
+
+struct Case {
+  const char* name;
+  OpKind op;
+  Ints x, w, y;
+  int64_t largest;  // of the data; the least one is 0
+  Ints weights;     // the values of the weight
+  int pairs;        // of planes
+  Attributes attributes = {};
+};
+
+std::vector<Case> Cases() {
+  const Attributes padded = {{"pads", Ints{1, 1, 1, 1}}};
+  return {
+      {"product", OpKind::kMatMulInteger, {7, 100}, {100, 20}, {7, 20}, 3, {-1, 1}, 2},
+      {"row", OpKind::kMatMulInteger, {1, 96}, {96, 33}, {1, 33}, 15, {-2, -1, 0, 1}, 8},
+      {"batches", OpKind::kMatMulInteger, {2, 3, 64}, {64, 9}, {2, 3, 9}, 1, {0, 1}, 1},
+      {"one tap",
+       OpKind::kConvInteger,
+       {1, 70, 5, 6},
+       {18, 70, 1, 1},
+       {1, 18, 5, 6},
+       3,
+       {-1, 0, 1},
+       4},
+      {"padded",
+       OpKind::kConvInteger,
+       {1, 64, 6, 5},
+       {12, 64, 3, 3},
+       {1, 12, 6, 5},
+       3,
+       {-1, 1},
+       2,
+       padded},
+      {"strided",
+       OpKind::kConvInteger,
+       {2, 65, 7, 7},
+       {9, 65, 3, 3},
+       {2, 9, 4, 4},
+       7,
+       {3, 4, 5, 6},
+       6,
+       {{"pads", Ints{1, 1, 1, 1}}, {"strides", Ints{2, 2}}}},
+  };
+}
+
+Tensor Picked(const Ints& values, const Ints& shape, uint64_t seed) {
+  Tensor tensor = MakeZeroTensor(kI8, shape);
+  Random random(seed);
+  for (int64_t i = 0; i < ElementCount(shape).value(); ++i) {
+    SetElementInt(tensor, i, values[random.Below(values.size())]);
+  }
+  return tensor;
+}
+
+Tensor Number(DType type, double value) {
+  Tensor tensor = MakeZeroTensor(type, {});
+  SetElement(tensor, 0, value);
+  return tensor;
+}
+
+// The scale of the data, whose integers are exact in f32.
+constexpr double kStep = 0.5;
+
+ValueId AddProduct(GraphBuilder& builder, const Case& c, ValueId bytes, const std::string& name) {
+  const ValueId w = builder.Constant(name + "_w", Picked(c.weights, c.w, 9));
+  const ValueId sums = builder.Emit(name + "_sums", c.op, {bytes, w}, c.attributes, kInt32);
+  return builder.Emit(name, OpKind::kCast, {sums}, {{"to", ToString(kFloat32)}}, kFloat32);
+}
+
+// An f32 input in few integers.
+ValueId AddData(GraphBuilder& builder, const Case& c) {
+  const ValueId x = builder.Input("x", c.x);
+  const ValueId low = builder.Constant("low", Number(kFloat32, 0));
+  const ValueId high =
+      builder.Constant("high", Number(kFloat32, kStep * static_cast<double>(c.largest)));
+  const ValueId few = builder.Emit("few", OpKind::kClip, {x, low, high}, {}, kFloat32);
+  const ValueId step = builder.Constant("step", Number(kFloat32, kStep));
+  const ValueId zero = builder.Constant("zero", Number(kU8, 0));
+  return builder.Emit("bytes", OpKind::kQuantizeLinear, {few, step, zero},
+                      {{"axis", int64_t{1}}, {"to", ToString(kU8)}}, kU8);
+}
+
+Graph GraphOf(const Case& c) {
+  GraphBuilder builder("product", 5);
+  builder.Output(AddProduct(builder, c, AddData(builder, c), "y"), c.y);
+  return builder.Take();
+}
+
+// Schedules the one kernel with bit planes by that variant. Returns its pairs of planes.
+int TakePlanes(const Graph& graph, CompileOptions& options) {
+  StatusOr<KernelSet> set = KernelsOf(graph, options);
+  INFO(set.status());
+  REQUIRE(set.ok());
+  int pairs = 0;
+  for (const KernelStages& kernel : set->kernels) {
+    for (size_t v = 0; v < kernel.variants.size(); ++v) {
+      if (PlanePairsOf(kernel.variants[v]) == 0) continue;
+      pairs = PlanePairsOf(kernel.variants[v]);
+      Sketch sketch = FirstSketch(kernel.variants[v], options.target);
+      options.schedules[kernel.symbol] = {std::move(sketch.trace), std::move(sketch.start), v};
+    }
+  }
+  REQUIRE(options.schedules.size() == 1);
+  return pairs;
+}
+
+void CheckRun(const Graph& graph, const Artefact& artefact, const LoadOptions& load,
+              const Case& c) {
+  StatusOr<Module> module = Module::FromArtefact(artefact, load);
+  INFO(module.status());
+  REQUIRE(module.ok());
+  Tensor x = MakeZeroTensor(kFloat32, c.x);
+  Random random(13);
+  for (int64_t i = 0; i < ElementCount(c.x).value(); ++i) {
+    SetElement(x, i, kStep * static_cast<double>(random.Between(-1, c.largest + 1)));
+  }
+  const std::vector<Tensor> inputs = {x};
+  StatusOr<std::vector<Tensor>> got = Executor(*module).Run(inputs);
+  INFO(got.status());
+  REQUIRE(got.ok());
+  const Status difference = CompareOutputs(*got, Expected(graph, inputs), {"y"}, {});
+  INFO(difference);
+  CHECK(difference.ok());
+}
+
+CompileOptions OptionsFor(const Target& target) {
+  CompileOptions options{.target = target, .verify = true};
+  options.gpu_code = GpuCode::kCudaText;
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("machine code of bit planes gives the same integers", "[compiler][codegen_llvm]") {
+  for (const Case& c : Cases()) {
+    for (const char* target : {"native", "x86-64-v3"}) {
+      INFO(c.name << " on " << target);
+      const Graph graph = GraphOf(c);
+      CompileOptions options = OptionsFor(*FindTarget(target));
+      CHECK(TakePlanes(graph, options) == c.pairs);
+      StatusOr<Artefact> artefact = CompileGraph(graph, options);
+      INFO(artefact.status());
+      REQUIRE(artefact.ok());
+      LoadOptions load;
+      load.devices = AllDevices();
+      CheckRun(graph, *artefact, load, c);
+    }
+  }
+}
+
+TEST_CASE("kernels' text of bit planes gives the same integers", "[compiler][gpu]") {
+  for (const Case& c : Cases()) {
+    INFO(c.name);
+    const Graph graph = GraphOf(c);
+    CompileOptions options = OptionsFor(*FindTarget("sm_86"));
+    CHECK(TakePlanes(graph, options) == c.pairs);
+    StatusOr<Artefact> artefact = CompileGraph(graph, options);
+    INFO(artefact.status());
+    REQUIRE(artefact.ok());
+    StatusOr<LoadOptions> load = LoadOptionsFor(options.target, Execution::kEmulator);
+    if (!load.ok()) {
+      WARN("skipped: nothing is emulated: " << Message(load.status()));
+      return;
+    }
+    CheckRun(graph, *artefact, *load, c);
+  }
+}
+
+TEST_CASE("products of weights with other bits share no kernel", "[compiler][kernels]") {
+  const Case two = Cases()[0];
+  auto kernels_with = [&](const Ints& weights) {
+    GraphBuilder builder("products", 5);
+    const ValueId bytes = AddData(builder, two);
+    Case other = two;
+    other.weights = weights;
+    builder.Output(AddProduct(builder, two, bytes, "y"), two.y);
+    builder.Output(AddProduct(builder, other, bytes, "z"), two.y);
+    StatusOr<KernelSet> set = KernelsOf(builder.Take(), OptionsFor(*FindTarget("native")));
+    REQUIRE(set.ok());
+    size_t products = 0;
+    for (const KernelStages& kernel : set->kernels) products += kernel.variants.size() > 1;
+    return products;
+  };
+  CHECK(kernels_with({-1, 1, -1}) == 1);
+  CHECK(kernels_with({0, 1}) == 2);
+  CHECK(kernels_with({-100, 1}) == 2);
+}
+
+}  // namespace tcc
