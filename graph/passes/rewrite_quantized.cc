@@ -6,6 +6,7 @@
 #include "graph/passes/edit.h"
 #include "graph/passes/passes.h"
 #include "ir/graph/constants.h"
+#include "support/storage_types.h"
 
 namespace tcc {
 namespace {
@@ -18,7 +19,7 @@ constexpr int64_t kMaxFloatTerms = (int64_t{1} << 24) / (255 * 255);
 // Division by a smaller step might make an infinite constant.
 constexpr double kMinStep = 0x1p-64;
 
-// An operand in bytes, and what its integers mean: (value - zero) * scale.
+// An operand in integers of at most 8 bits, and what its integers mean: (value - zero) * scale.
 struct Bytes {
   ValueId value = kNoValue;
   ValueId scale = kNoValue;
@@ -28,7 +29,12 @@ struct Bytes {
 
 bool IsByte(const Graph& graph, ValueId id) {
   DType type = graph.value(id).dtype;
-  return type.is_integer() && !type.is_storage_only() && type.bits() == 8;
+  return type.is_integer() && type.bits() == 8;
+}
+
+// The bytes that hold what a type of 2 or 4 bits does.
+DType UnpackedType(DType packed) {
+  return DType(IsSigned(packed) ? DTypeCode::kInt8 : DTypeCode::kUInt8);
 }
 
 int64_t CountOf(const Tensor& tensor) {
@@ -40,8 +46,8 @@ std::optional<Bytes> BytesOf(const Graph& graph, int producer) {
   if (producer < 0) return std::nullopt;
   const Node& node = graph.nodes[producer];
   bool fits = node.op == OpKind::kDequantizeLinear && node.Int("block_size", 0) == 0 &&
-              IsByte(graph, node.inputs[0]) && graph.ConstantOf(node.inputs[1]) &&
-              graph.value(node.inputs[1]).dtype == kFloat32 &&
+              (IsByte(graph, node.inputs[0]) || IsPacked(graph.value(node.inputs[0]).dtype)) &&
+              graph.ConstantOf(node.inputs[1]) && graph.value(node.inputs[1]).dtype == kFloat32 &&
               graph.value(node.outputs[0]).dtype == kFloat32;
   if (!fits) return std::nullopt;
   Bytes bytes{node.inputs[0], node.inputs[1], kNoValue, node.Int("axis", 1)};
@@ -56,7 +62,7 @@ std::optional<Bytes> BytesOf(const Graph& graph, int producer) {
 // Returns whether an i32 holds the sum of `terms` products of the data with a weight: each factor
 // is a byte less its zero point.
 bool FitsWord(const Graph& graph, const Bytes& weight, int64_t terms) {
-  bool is_signed = graph.value(weight.value).dtype.is_signed_integer();
+  bool is_signed = IsSigned(graph.value(weight.value).dtype);
   int64_t largest = is_signed && weight.zero == kNoValue ? 128 : 255;
   return terms <= INT32_MAX / (255 * largest);
 }
@@ -183,7 +189,7 @@ class Rewriter {
     bool fits = product && IsPerChannel(graph_, weight->scale, *weight, *product) &&
                 IsPerChannel(graph_, weight->zero, *weight, *product) &&
                 FitsWord(graph_, *weight, product->terms);
-    if (fits) Emit(node, *data, *weight, *product);
+    if (fits) Emit(node, Unpacked(*data), LessZeroIfPacked(*weight), *product);
     return fits;
   }
 
@@ -213,6 +219,7 @@ class Rewriter {
     if (!PicksElements(node)) return false;
     std::optional<Bytes> bytes = BytesOf(graph_, producers_[node.inputs[0]]);
     if (!bytes || CountOf(*graph_.ConstantOf(bytes->scale)) != 1) return false;
+    if (!IsByte(graph_, bytes->value)) return false;
     if (ElementAsDouble(*graph_.ConstantOf(bytes->scale), 0) <= 0) return false;
     int quantizer = RequantizerOf(node.outputs[0], *bytes);
     if (quantizer < 0) return false;
@@ -253,6 +260,60 @@ class Rewriter {
     SetElement(one, 0, 1);
     unit_steps_[n] = AddConstant(graph_, node.name + ".one", one);
     return value;
+  }
+
+  // Returns the constant in bytes of the packed type's sign; kNoValue if there is none.
+  ValueId UnpackedConstant(ValueId id) {
+    if (id == kNoValue) return kNoValue;
+    const Tensor& packed = *graph_.ConstantOf(id);
+    Tensor bytes = MakeZeroTensor(UnpackedType(packed.dtype), packed.shape);
+    for (int64_t i = 0; i < CountOf(packed); ++i) SetElementInt(bytes, i, ElementAsInt(packed, i));
+    return AddConstant(graph_, graph_.value(id).name + ".bytes", bytes);
+  }
+
+  // Returns an operand of 2 or 4 bits in bytes of the same integers, and others as they are. Data
+  // are cast once for all their readers.
+  Bytes Unpacked(Bytes operand) {
+    const DType type = graph_.value(operand.value).dtype;
+    if (!IsPacked(type)) return operand;
+    operand.zero = UnpackedConstant(operand.zero);
+    auto [known, is_new] = unpacked_.emplace(operand.value, kNoValue);
+    if (is_new && graph_.ConstantOf(operand.value)) {
+      known->second = UnpackedConstant(operand.value);
+    } else if (is_new) {
+      const DType wide = UnpackedType(type);
+      const std::vector<Expr> shape = graph_.value(operand.value).shape;
+      const std::string name = graph_.value(operand.value).name + ".bytes";
+      known->second = AddComputed(graph_, name, wide, shape);
+      nodes_.push_back({.name = graph_.value(known->second).name,
+                        .op = OpKind::kCast,
+                        .inputs = {operand.value},
+                        .outputs = {known->second},
+                        .attributes = {{"to", ToString(wide)}}});
+    }
+    operand.value = known->second;
+    return operand;
+  }
+
+  // Returns a constant of 2 or 4 bits in signed bytes, less its zero points; others as they are.
+  Bytes LessZeroIfPacked(Bytes weight) {
+    const Tensor packed = *graph_.ConstantOf(weight.value);
+    if (!IsPacked(packed.dtype)) return weight;
+    const Tensor* zero = weight.zero == kNoValue ? nullptr : graph_.ConstantOf(weight.zero);
+    const auto rank = static_cast<int64_t>(packed.shape.size());
+    const int64_t axis = weight.axis < 0 ? weight.axis + rank : weight.axis;
+    const bool is_list = zero && CountOf(*zero) > 1;
+    int64_t inner = 1;
+    for (int64_t d = axis + 1; is_list && d < rank; ++d) inner *= packed.shape[d];
+    Tensor bytes = MakeZeroTensor(DType(DTypeCode::kInt8), packed.shape);
+    for (int64_t i = 0; i < CountOf(packed); ++i) {
+      const int64_t entry = is_list ? i / inner % packed.shape[axis] : 0;
+      const int64_t less = zero ? ElementAsInt(*zero, entry) : 0;
+      SetElementInt(bytes, i, ElementAsInt(packed, i) - less);
+    }
+    weight.value = AddConstant(graph_, graph_.value(weight.value).name + ".bytes", bytes);
+    weight.zero = kNoValue;
+    return weight;
   }
 
   void Emit(const Node& node, const Bytes& data, const Bytes& weight, const Product& product) {
@@ -359,8 +420,9 @@ class Rewriter {
   Graph& graph_;
   std::vector<int> producers_;
   ValueUses uses_;
-  std::map<int, ValueId> unit_steps_;  // the new steps of quantizers, by node
-  std::set<int> dropped_;              // nodes whose results others compute
+  std::map<int, ValueId> unit_steps_;    // the new steps of quantizers, by node
+  std::map<ValueId, ValueId> unpacked_;  // operands of 2 and 4 bits in bytes
+  std::set<int> dropped_;                // nodes whose results others compute
   std::vector<Node> nodes_;
 };
 

@@ -70,8 +70,8 @@ std::vector<Case> Cases() {
   };
 }
 
-Tensor Picked(const Ints& values, const Ints& shape, uint64_t seed) {
-  Tensor tensor = MakeZeroTensor(kI8, shape);
+Tensor Picked(DType type, const Ints& values, const Ints& shape, uint64_t seed) {
+  Tensor tensor = MakeZeroTensor(type, shape);
   Random random(seed);
   for (int64_t i = 0; i < ElementCount(shape).value(); ++i) {
     SetElementInt(tensor, i, values[random.Below(values.size())]);
@@ -89,7 +89,7 @@ Tensor Number(DType type, double value) {
 constexpr double kStep = 0.5;
 
 ValueId AddProduct(GraphBuilder& builder, const Case& c, ValueId bytes, const std::string& name) {
-  const ValueId w = builder.Constant(name + "_w", Picked(c.weights, c.w, 9));
+  const ValueId w = builder.Constant(name + "_w", Picked(kI8, c.weights, c.w, 9));
   const ValueId sums = builder.Emit(name + "_sums", c.op, {bytes, w}, c.attributes, kInt32);
   return builder.Emit(name, OpKind::kCast, {sums}, {{"to", ToString(kFloat32)}}, kFloat32);
 }
@@ -191,6 +191,35 @@ TEST_CASE("kernels' text of bit planes gives the same integers", "[compiler][gpu
     }
     CheckRun(graph, *artefact, *load, c);
   }
+}
+
+TEST_CASE("operands of 2 and 4 bits that are dequantized multiply by bit planes",
+          "[compiler][codegen_llvm]") {
+  const DType u4(DTypeCode::kUInt4), i2(DTypeCode::kInt2);
+  const Case c{"QDQ", OpKind::kMatMul, {7, 100}, {100, 20}, {7, 20}, 15, {-2, -1, 0, 1}, 8};
+  GraphBuilder builder("product", 5);
+  const ValueId step = builder.Constant("step", Number(kFloat32, kStep));
+  auto dequantized = [&](const std::string& name, ValueId numbers, DType type) {
+    const ValueId zero = builder.Constant(name + "_zero", Number(type, 0));
+    return builder.Emit(name, OpKind::kDequantizeLinear, {numbers, step, zero},
+                        {{"axis", int64_t{1}}, {"to", ToString(kFloat32)}}, kFloat32);
+  };
+  const ValueId zero = builder.Constant("zero", Number(u4, 0));
+  const ValueId few =
+      builder.Emit("few", OpKind::kQuantizeLinear, {builder.Input("x", c.x), step, zero},
+                   {{"axis", int64_t{1}}, {"to", ToString(u4)}}, u4);
+  const ValueId w = builder.Constant("w", Picked(i2, c.weights, c.w, 9));
+  builder.Output(builder.Emit("y", c.op, {dequantized("data", few, u4), dequantized("v", w, i2)}),
+                 c.y);
+  const Graph graph = builder.Take();
+  CompileOptions options = OptionsFor(*FindTarget("native"));
+  CHECK(TakePlanes(graph, options) == c.pairs);
+  StatusOr<Artefact> artefact = CompileGraph(graph, options);
+  INFO(artefact.status());
+  REQUIRE(artefact.ok());
+  LoadOptions load;
+  load.devices = AllDevices();
+  CheckRun(graph, *artefact, load, c);
 }
 
 TEST_CASE("products of weights with other bits share no kernel", "[compiler][kernels]") {

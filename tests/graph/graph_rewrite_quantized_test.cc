@@ -13,6 +13,9 @@ namespace {
 
 const DType kU8 = DType(DTypeCode::kUInt8);
 const DType kI8 = DType(DTypeCode::kInt8);
+const DType kU4 = DType(DTypeCode::kUInt4);
+const DType kU2 = DType(DTypeCode::kUInt2);
+const DType kI2 = DType(DTypeCode::kInt2);
 
 // A product of a quantized input and a quantized weight.
 struct Case {
@@ -27,6 +30,8 @@ struct Case {
   int64_t bias = 0;         // its elements
   int64_t data_scales = 1;  // along axis 1
   bool is_rewritten = true;
+  DType data_type = kU8;
+  int64_t data_zero = 77;
 };
 
 Tensor Filled(DType type, const std::vector<int64_t>& shape, int64_t from, int64_t step) {
@@ -54,8 +59,8 @@ Graph GraphOf(const Case& c, bool is_quantized = false) {
                     {{"axis", axis}, {"to", ToString(kFloat32)}});
   };
   Tensor data_scale = Scales(c.data_scales, 0.02);
-  ValueId x = dequantize("x", test.Input("x", kU8, c.x), data_scale,
-                         Filled(kU8, data_scale.shape, 77, 0), 1);
+  ValueId x = dequantize("x", test.Input("x", c.data_type, c.x), data_scale,
+                         Filled(c.data_type, data_scale.shape, c.data_zero, 0), 1);
   Tensor weight_scale = Scales(c.scales, 0.01);
   Tensor zeros = MakeZeroTensor(c.weight_type, weight_scale.shape);
   if (c.has_zeros) zeros = Filled(c.weight_type, weight_scale.shape, 3, 5);
@@ -73,8 +78,9 @@ Graph GraphOf(const Case& c, bool is_quantized = false) {
   return test.Build();
 }
 
-std::vector<double> ResultOf(const Graph& graph, const std::vector<int64_t>& shape) {
-  StatusOr<std::vector<Tensor>> results = InterpretGraph(graph, {Filled(kU8, shape, 40, 29)});
+std::vector<double> ResultOf(const Graph& graph, const std::vector<int64_t>& shape,
+                             DType type = kU8) {
+  StatusOr<std::vector<Tensor>> results = InterpretGraph(graph, {Filled(type, shape, 40, 29)});
   REQUIRE(results.ok());
   return ValuesOf(results->at(0));
 }
@@ -154,6 +160,43 @@ TEST_CASE("products of dequantized operands are integer products on a CPU", "[gr
        .x = {1, 66000},
        .w = {66000, 2},
        .is_rewritten = false},
+      {.name = "four bits by two",
+       .op = OpKind::kConv,
+       .x = {1, 9, 5, 5},
+       .w = {4, 9, 3, 3},
+       .attributes = padded,
+       .weight_type = kI2,
+       .scales = 4,
+       .data_type = kU4,
+       .data_zero = 10},
+      {.name = "two bits by four with zero points",
+       .op = OpKind::kMatMul,
+       .x = {3, 9},
+       .w = {9, 4},
+       .weight_type = kU4,
+       .axis = 1,
+       .scales = 4,
+       .has_zeros = true,
+       .data_type = kI2,
+       .data_zero = -1},
+      {.name = "bytes by two bits, depthwise",
+       .op = OpKind::kConv,
+       .x = {1, 4, 5, 5},
+       .w = {4, 1, 3, 3},
+       .attributes = {{"group", int64_t{4}}, {"pads", Ints{1, 1, 1, 1}}},
+       .weight_type = kU2,
+       .scales = 4,
+       .has_zeros = true},
+      {.name = "four bits by bytes",
+       .op = OpKind::kGemm,
+       .x = {3, 9},
+       .w = {4, 9},
+       .attributes = {{"transB", int64_t{1}}},
+       .scales = 4,
+       .has_zeros = true,
+       .bias = 4,
+       .data_type = kU4,
+       .data_zero = 3},
   };
   for (const Case& c : cases) {
     INFO(c.name);
@@ -167,7 +210,8 @@ TEST_CASE("products of dequantized operands are integer products on a CPU", "[gr
     CHECK(products(rewritten) == (c.is_rewritten ? 1 : 0));
     CHECK(products(elsewhere) == 0);
     if (!c.is_rewritten) continue;
-    std::vector<double> want = ResultOf(plain, c.x), got = ResultOf(rewritten, c.x);
+    std::vector<double> want = ResultOf(plain, c.x, c.data_type);
+    std::vector<double> got = ResultOf(rewritten, c.x, c.data_type);
     REQUIRE(got.size() == want.size());
     double largest = *std::ranges::max_element(want);
     CHECK(largest > 0);
