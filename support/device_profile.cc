@@ -3,10 +3,15 @@
 #include <algorithm>
 #include <iterator>
 
+#include "support/core_rates.h"
+
 namespace tcc {
 namespace {
 
 constexpr int64_t kKiB = 1024;
+
+// The target whose core stands for ARM's others, too.
+constexpr std::string_view kUsualArmTarget = "aarch64-v8.6";
 
 // A step in a formula has no slope, so sizes of caches and their usable share stay.
 bool IsFitted(const CpuConstantRow& row) {
@@ -95,6 +100,15 @@ const std::vector<CpuConstantRow>& CpuConstantRows() {
 
 CpuProfile ProfileOf(const Target& target) {
   CpuProfile profile;
+  const CoreRates* core = FindCore(target.name);
+  if (!core && target.arch == CpuArch::kArm64) core = FindCore(kUsualArmTarget);
+  if (core) {
+    profile.hertz = core->hertz;
+    profile.fma_per_cycle = core->vector;
+    profile.loads_per_cycle = core->loads;
+    profile.stores_per_cycle = core->stores;
+    profile.ops_per_cycle = core->all;
+  }
   if (target.l1_bytes > 0) profile.l1_bytes = static_cast<double>(target.l1_bytes);
   if (target.l2_bytes > 0) profile.l2_bytes = static_cast<double>(target.l2_bytes);
   return profile;

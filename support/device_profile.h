@@ -61,7 +61,8 @@ struct CpuConstantRow {
 // Returns a row for each constant, in the order of the table.
 const std::vector<CpuConstantRow>& CpuConstantRows();
 
-// Returns the start values with the caches of a CPU target.
+// Returns the start values with the caches of a CPU target, and with the rates of the core that an
+// ARM target stands for (core_rates.h).
 CpuProfile ProfileOf(const Target& target);
 
 // The units of NVIDIA GPUs (reference: gpu_perf, section 1).

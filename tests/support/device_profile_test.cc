@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "support/core_rates.h"
+
 namespace tcc {
 
 TEST_CASE("A GPU has the constants of its name and the sizes that its driver tells", "[support]") {
@@ -27,6 +29,18 @@ TEST_CASE("A GPU without a row of its own has the constants of its architecture'
   CHECK(GpuProfileOf(121).device == GpuProfileOf(90).device);
   // A name of another architecture.
   CHECK(GpuProfileOf({80, "NVIDIA H200", 0, 0}).sm == 80);
+}
+
+TEST_CASE("an ARM target has the rates of the core that it stands for", "[support][profile]") {
+  const CpuProfile n1 = ProfileOf(*FindTarget("aarch64-v8.2"));
+  const CpuProfile n2 = ProfileOf(*FindTarget("aarch64-v8.6"));
+  const CpuProfile sve = ProfileOf(*FindTarget("aarch64-sve"));
+  CHECK(n1.stores_per_cycle == 1);
+  CHECK(n2.stores_per_cycle == 2);
+  CHECK(n2.loads_per_cycle == 3);
+  CHECK(n1.hertz == FindCore("aarch64-v8.2")->hertz);
+  CHECK(sve.ops_per_cycle == n2.ops_per_cycle);
+  CHECK(ProfileOf(*FindTarget("x86-64-v3")).loads_per_cycle == CpuProfile().loads_per_cycle);
 }
 
 }  // namespace tcc
