@@ -2,6 +2,7 @@
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/executor/device.h"
+#include "runtime/opencl/opencl_device.h"
 
 namespace tcc {
 namespace {
@@ -10,6 +11,7 @@ constexpr DeviceRow kDevices[] = {
     {"cpu", [](const DeviceOptions& options) { return MakeCpuDevice(options.pool); }},
     {"vdla", [](const DeviceOptions& options) { return MakeVdlaDevice(options.pool); }},
     {"cuda", [](const DeviceOptions& options) { return MakeCudaDevice(options.ordinal); }},
+    {"opencl", [](const DeviceOptions& options) { return MakeOpenClDevice(options.ordinal); }},
 };
 
 }  // namespace

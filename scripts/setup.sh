@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # usage: scripts/setup.sh [--only build]
-# Installs what tcc is built and tested with on Debian 12: system packages by apt (the last two are
-# peers that tcc-bench opens), and into build/venv the Python oracles and peers (onnx, ONNX Runtime,
+# Installs what tcc is built and tested with on Debian 12: system packages by apt (PoCL runs OpenCL on
+# the CPU; the last two are peers that tcc-bench opens), and into build/venv the Python oracles and peers (onnx, ONNX Runtime,
 # OpenVINO), NVRTC, which compiles for GPUs and needs none, what its results are checked against, and
 # what scripts/wheel.sh packs with and the Python package's types are checked by.
 # With --only build it installs what the preset release needs without tests (TCC_TESTS=OFF), and no
@@ -20,6 +20,7 @@ test_packages=(
   g++ git ca-certificates ccache xz-utils clang-format-19 clang-tidy-19 libclang-rt-19-dev
   pkg-config catch2 libonnx-testdata strace postgresql chromium groff-base zsh
   python3 python3-venv python3-pip
+  pocl-opencl-icd ocl-icd-libopencl1 opencl-c-headers
   libdnnl2 libopenblas0-pthread
 )
 python_packages=(

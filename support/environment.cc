@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <charconv>
 #include <cstdlib>
 #include <sstream>
 
@@ -10,6 +11,17 @@ namespace tcc {
 std::string EnvironmentVariable(const char* name) {
   const char* value = std::getenv(name);
   return value ? value : "";
+}
+
+StatusOr<int> DeviceNumber(const char* name) {
+  const std::string word = EnvironmentVariable(name);
+  if (word.empty()) return 0;
+  int number = 0;
+  auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+  if (error != std::errc() || end != word.data() + word.size() || number < 0) {
+    return UsageError("{} is '{}'; expected the number of a device", name, word);
+  }
+  return number;
 }
 
 bool IsProgram(const std::filesystem::path& path) {

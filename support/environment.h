@@ -3,10 +3,16 @@
 #include <filesystem>
 #include <string>
 
+#include "support/status.h"
+
 namespace tcc {
 
 // Returns the value of an environment variable; "" where it is not set.
 std::string EnvironmentVariable(const char* name);
+
+// Returns the value of a variable that chooses a device by its number; 0 where it is not set.
+// FailedPrecondition: it is not a number.
+StatusOr<int> DeviceNumber(const char* name);
 
 // Returns whether the path is a regular file that this user may execute.
 bool IsProgram(const std::filesystem::path& path);

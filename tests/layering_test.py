@@ -45,7 +45,7 @@ EDGES = {
 # Within a folder: its sub-folders and which of them each may include; "." holds the folder's own
 # files.
 ROOMS = {
-    "support": {".": set(), "cuda": {"."}},
+    "support": {".": set(), "cuda": {"."}, "opencl": {"."}},
     "ir": {
         "expr": set(),
         "simplify": {"expr"},
@@ -90,11 +90,12 @@ ROOMS = {
         "cpu": {"artefact", "executor"},
         "cuda": {"artefact", "executor"},
         "cupti": {"cuda"},
+        "opencl": {"artefact", "executor"},
         "measure": {"artefact", "executor", "cpu", "cuda"},
         "supervise": {"measure"},
         "worker": {"measure", "supervise"},
         "accelerator": {"artefact", "vdla", "executor", "cpu"},
-        ".": {"executor", "cpu", "cuda", "accelerator"},
+        ".": {"executor", "cpu", "cuda", "opencl", "accelerator"},
     },
     "compiler": {
         "devices": set(),

@@ -10,12 +10,12 @@
 #include "runtime/artefact/size_expr.h"
 #include "support/status.h"
 
-// The kernels section of an artefact for device "cuda".
+// The kernels section of an artefact for device "cuda" or "opencl".
 namespace tcc {
 
-// The code in the images: machine code, or CUDA C for the emulated driver, which no real driver
-// takes.
-enum class GpuCode : uint8_t { kCubin, kCudaText };
+// The code in the images: machine code, CUDA C for the emulated driver, which no real driver takes,
+// or OpenCL C 1.2, which OpenCL's drivers compile.
+enum class GpuCode : uint8_t { kCubin, kCudaText, kOpenClText };
 
 // A loadable module. `ptx` serves devices newer than the program's; it may be empty.
 struct GpuImage {
@@ -27,6 +27,10 @@ struct GpuImage {
 // 16, or a shape as an int64; only a tensor map takes 128 bytes, at a multiple of 64. Tickets are a
 // counter of 32 bits for each block along x, all zero before and after the launch; launches that
 // run one after the other may share them.
+//
+// A kernel in OpenCL C takes two arguments for each buffer, workspace and tickets, a pointer to
+// global memory and the offset, a long, at which they begin behind it in bytes, and a long for each
+// shape. It has no tensor maps.
 struct GpuArgument {
   enum class Kind : uint8_t { kBuffer, kWorkspace, kShape, kTickets, kTensorMap };
   Kind kind = Kind::kBuffer;
@@ -61,6 +65,7 @@ struct GpuLaunch {
   uint32_t image = 0;
   std::array<SizeExpr, 3> grid = {1, 1, 1};  // 0 anywhere: nothing to do
   std::array<uint32_t, 3> block = {1, 1, 1};
+  // OpenCL C has all of it in the text, which asks for as much as both say.
   int64_t static_shared_bytes = 0;
   int64_t dynamic_shared_bytes = 0;
   // Every thread waits for the end of the launch before it, ahead of its first access to global
@@ -81,7 +86,7 @@ struct GpuKernel {
 };
 
 struct GpuProgram {
-  int sm = 0;  // the arch that the code is for: 86; 90 for sm_90a
+  int sm = 0;  // the arch that CUDA's code is for: 86; 90 for sm_90a; 0 of OpenCL's text
   GpuCode code = GpuCode::kCubin;
   std::vector<GpuImage> images;
   std::vector<GpuKernel> kernels;  // kernels[i] belongs to metadata.kernels[i]
@@ -92,8 +97,8 @@ std::vector<uint8_t> GpuProgramBytes(const GpuProgram& program);
 StatusOr<GpuProgram> ParseGpuProgram(std::span<const uint8_t> bytes);
 
 // Checks that there is one kernel for each of the metadata's, that every index names something,
-// that sizes are well formed, and that launches are within what every CUDA device allows. Messages
-// name the kernel.
+// that sizes are well formed, and that launches are within what any device of their interface
+// allows. Messages name the kernel.
 Status VerifyGpuProgram(const GpuProgram& program, const Metadata& metadata);
 
 }  // namespace tcc

@@ -146,7 +146,7 @@ StatusOr<GpuProgram> ParseGpuProgram(std::span<const uint8_t> bytes) {
   ByteReader reader(bytes, "kernels section");
   GpuProgram program;
   program.sm = static_cast<int>(reader.U32());
-  program.code = ReadEnum(reader, GpuCode::kCudaText, "kind of code");
+  program.code = ReadEnum(reader, GpuCode::kOpenClText, "kind of code");
   size_t images = reader.Count(kMinImageBytes);
   for (size_t i = 0; i < images && reader.ok(); ++i) {
     GpuImage& image = program.images.emplace_back();

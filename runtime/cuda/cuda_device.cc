@@ -1,13 +1,11 @@
 #include "runtime/cuda/cuda_device.h"
 
-#include <charconv>
-#include <cstdlib>
 #include <optional>
-#include <string_view>
 
 #include "runtime/cuda/cuda_program.h"
 #include "runtime/cuda/cuda_queue.h"
 #include "support/check.h"
+#include "support/environment.h"
 
 namespace tcc {
 namespace {
@@ -55,15 +53,7 @@ class CudaDevice final : public Device {
 }  // namespace
 
 StatusOr<int> ChosenCudaOrdinal() {
-  const char* text = std::getenv("TCC_CUDA_DEVICE");
-  if (text == nullptr || *text == '\0') return 0;
-  std::string_view word(text);
-  int number = 0;
-  auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-  if (error != std::errc() || end != word.data() + word.size() || number < 0) {
-    return UsageError("TCC_CUDA_DEVICE is '{}'; expected the number of a device", word);
-  }
-  return number;
+  return DeviceNumber("TCC_CUDA_DEVICE");
 }
 
 StatusOr<Target> TargetOf(const CudaDeviceInfo& device) {

@@ -6,67 +6,15 @@
 #include <string>
 #include <utility>
 
+#include "runtime/artefact/gpu_launch.h"
 #include "runtime/cuda/tensor_map.h"
 #include "support/check.h"
-#include "support/integer_division.h"
 
 namespace tcc {
 namespace {
 
-// The alignment of buffers and workspaces.
-constexpr int64_t kAlignment = 256;
-
-// The size of a counter of blocks, which has 32 bits.
-constexpr int64_t kTicketBytes = 4;
-
 // The largest grid: CUDA C Programming Guide, table of compute capabilities.
 constexpr std::array<int64_t, 3> kMaxBlocks = {0x7fffffff, 65535, 65535};
-
-// Returns the grid of a launch, or nothing if it is empty.
-StatusOr<std::optional<std::array<unsigned, 3>>> GridOf(const GpuLaunch& launch,
-                                                        std::span<const int64_t> shapes) {
-  std::array<unsigned, 3> grid{};
-  bool empty = false;
-  for (size_t i = 0; i < grid.size(); ++i) {
-    TCC_ASSIGN_OR_RETURN(int64_t blocks, Evaluate(launch.grid[i], shapes));
-    if (blocks < 0 || blocks > kMaxBlocks[i]) {
-      return InvalidInput("a grid has {} blocks in {}; expected at most {}", blocks, "xyz"[i],
-                          kMaxBlocks[i]);
-    }
-    empty = empty || blocks == 0;
-    grid[i] = static_cast<unsigned>(blocks);
-  }
-  if (empty) return std::optional<std::array<unsigned, 3>>();
-  return std::optional(grid);
-}
-
-bool HasTickets(const GpuLaunch& launch) {
-  return std::ranges::any_of(launch.arguments, [](const GpuArgument& argument) {
-    return argument.kind == GpuArgument::Kind::kTickets;
-  });
-}
-
-// The layout of a kernel's workspaces, one after the other, in memory of `end` bytes.
-struct Workspaces {
-  std::vector<int64_t> begins;
-  std::vector<int64_t> sizes;
-  int64_t end = 0;
-};
-
-StatusOr<Workspaces> LayOut(const GpuKernel& kernel, std::span<const int64_t> shapes) {
-  Workspaces workspaces;
-  int64_t& end = workspaces.end;
-  for (const SizeExpr& expr : kernel.workspace_bytes) {
-    TCC_ASSIGN_OR_RETURN(int64_t bytes, Evaluate(expr, shapes));
-    workspaces.begins.push_back(end);
-    workspaces.sizes.push_back(bytes);
-    if (bytes < 0 || __builtin_add_overflow(end, bytes, &end) || end > INT64_MAX - kAlignment) {
-      return InvalidInput("a workspace has {} bytes", bytes);
-    }
-    end = RoundUp(end, kAlignment);
-  }
-  return workspaces;
-}
 
 std::string DescribeOrdinal(const CudaDriver& driver, int ordinal) {
   StatusOr<CudaDeviceInfo> device = FindCudaDevice(driver, ordinal);
@@ -270,7 +218,7 @@ Status CudaQueue::GrowTickets(int64_t count) {
 Status CudaQueue::PlaceWorkspaces(const GpuKernel& kernel, std::span<const int64_t> shapes) {
   workspaces_.clear();
   if (kernel.workspace_bytes.empty()) return OkStatus();
-  TCC_ASSIGN_OR_RETURN(const Workspaces places, LayOut(kernel, shapes));
+  TCC_ASSIGN_OR_RETURN(const GpuWorkspaces places, LayOutWorkspaces(kernel, shapes));
   TCC_RETURN_IF_ERROR(GrowScratch(places.end));
   for (size_t i = 0; i < places.begins.size(); ++i) {
     workspaces_.push_back({scratch_.data() + places.begins[i], places.sizes[i]});
@@ -283,7 +231,7 @@ StatusOr<int64_t> CudaQueue::WorkspaceBytes(size_t kernel,
   const GpuKernel& launched = program_->kernels()[kernel];
   // Enqueue refuses this launch.
   if (shape_args.size() != launched.shapes) return 0;
-  TCC_ASSIGN_OR_RETURN(const Workspaces places, LayOut(launched, shape_args));
+  TCC_ASSIGN_OR_RETURN(const GpuWorkspaces places, LayOutWorkspaces(launched, shape_args));
   return places.end;
 }
 
@@ -302,11 +250,7 @@ Status CudaQueue::Launch(size_t kernel, const LaunchArguments& arguments) {
 
 Status CudaQueue::Enqueue(size_t index, const LaunchArguments& arguments) {
   const GpuKernel& kernel = program_->kernels()[index];
-  if (arguments.buffers.size() != kernel.buffers || arguments.shape_args.size() != kernel.shapes) {
-    return InvalidInput("the plan passes {} buffers and {} shapes; the kernel takes {} and {}",
-                        arguments.buffers.size(), arguments.shape_args.size(), kernel.buffers,
-                        kernel.shapes);
-  }
+  TCC_RETURN_IF_ERROR(CheckCall(kernel, arguments.buffers.size(), arguments.shape_args.size()));
   TCC_RETURN_IF_ERROR(PlaceWorkspaces(kernel, arguments.shape_args));
   passed_.clear();
   for (size_t i = 0; i < kernel.launches.size(); ++i) {
@@ -384,7 +328,7 @@ Status CudaQueue::PassAll(const GpuLaunch& launch, const LaunchArguments& argume
 
 Status CudaQueue::Enqueue(const GpuLaunch& launch, CudaFunctionHandle function,
                           const LaunchArguments& arguments) {
-  TCC_ASSIGN_OR_RETURN(auto grid, GridOf(launch, arguments.shape_args));
+  TCC_ASSIGN_OR_RETURN(auto grid, GridOf(launch, arguments.shape_args, kMaxBlocks));
   if (!grid) return OkStatus();
   if (HasTickets(launch)) TCC_RETURN_IF_ERROR(GrowTickets((*grid)[0]));
   TCC_RETURN_IF_ERROR(PassAll(launch, arguments));

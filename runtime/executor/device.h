@@ -134,7 +134,7 @@ struct DeviceRow {
   std::shared_ptr<const Device> (*make)(const DeviceOptions& options);
 };
 
-// Returns the devices of the bare runtime: "cpu", "vdla", "cuda".
+// Returns the devices of the bare runtime: "cpu", "vdla", "cuda", "opencl".
 std::span<const DeviceRow> RuntimeDevices();
 
 }  // namespace tcc

@@ -71,6 +71,23 @@ std::string LaunchRefusal(const std::function<void(GpuLaunch&)>& change) {
   return Refusal([&](GpuProgram& program) { change(program.kernels[0].launches[0]); });
 }
 
+// The sample in OpenCL C with a change, or why it is refused.
+std::string OpenClRefusal(const std::function<void(GpuProgram&)>& change) {
+  return Refusal([&](GpuProgram& program) {
+    program.sm = 0;
+    program.code = GpuCode::kOpenClText;
+    program.images[1].ptx.clear();
+    GpuLaunch& reduce = program.kernels[0].launches[1];
+    reduce.arguments.pop_back();
+    reduce.maps.clear();
+    change(program);
+  });
+}
+
+std::string OpenClLaunchRefusal(const std::function<void(GpuLaunch&)>& change) {
+  return OpenClRefusal([&](GpuProgram& program) { change(program.kernels[0].launches[0]); });
+}
+
 }  // namespace
 
 TEST_CASE("a program of kernels for a GPU survives encoding", "[runtime][gpu_program]") {
@@ -217,6 +234,39 @@ TEST_CASE("a program that does not fit its model or any GPU is refused by name",
         "kernel 'sum': the arguments of a launch take 4160 bytes; expected at most 4096");
   CHECK(LaunchRefusal([](GpuLaunch& l) { l.arguments.push_back({Kind::kTensorMap, 0}); }) ==
         "kernel 'sum': argument 3 is number 0 of its kind; there are 0");
+}
+
+TEST_CASE("a program in OpenCL C is within what OpenCL allows, not CUDA",
+          "[runtime][gpu_program]") {
+  const std::string kernel = "kernel 'sum': ";
+  CHECK(OpenClRefusal([](GpuProgram&) {}).empty());
+  CHECK(OpenClRefusal([](GpuProgram& p) { p.sm = 86; }) ==
+        "kernels in OpenCL C are for arch sm_86; expected none");
+  CHECK(OpenClRefusal([](GpuProgram& p) { p.images[0].ptx = {'.'}; }) ==
+        "kernels section: image 0 has PTX beside OpenCL C");
+  CHECK(OpenClRefusal([](GpuProgram& p) { p.images[0].code.clear(); }) ==
+        "kernels section: image 0 is empty");
+  CHECK(OpenClRefusal([](GpuProgram& p) {
+          p.kernels[0].launches[1].maps.push_back(SampleMap());
+        }) == kernel + "'reduce' has tensor maps, which OpenCL lacks");
+  CHECK(OpenClLaunchRefusal([](GpuLaunch& l) { l.arguments.push_back({Kind::kTensorMap, 0}); }) ==
+        kernel + "argument 3 is number 0 of its kind; there are 0");
+  CHECK(OpenClLaunchRefusal([](GpuLaunch& l) { l.block = {1, 1, 4096}; }).empty());
+  CHECK(OpenClLaunchRefusal([](GpuLaunch& l) { l.block = {256, 1, 257}; }) ==
+        kernel + "a block has 256 x 1 x 257 threads; expected at most 65536");
+  CHECK(OpenClLaunchRefusal([](GpuLaunch& l) { l.block = {0, 1, 1}; }) ==
+        kernel + "a block has 0 x 1 x 1 threads; expected at most 65536");
+  CHECK(OpenClLaunchRefusal([](GpuLaunch& l) { l.static_shared_bytes = 512 << 10; }).empty());
+  CHECK(OpenClLaunchRefusal([](GpuLaunch& l) { l.static_shared_bytes = -1; }) ==
+        kernel +
+            "shared memory has -1 static and 0 dynamic bytes; expected at most 1073741824 in all");
+  CHECK(OpenClLaunchRefusal([](GpuLaunch& l) {
+          l.dynamic_shared_bytes = INT64_MAX;
+        }).starts_with(kernel + "shared memory has 512 static and 9223372036854775807 dynamic"));
+  // A number takes 8 bytes, all others 16.
+  CHECK(OpenClLaunchRefusal([](GpuLaunch& l) { l.arguments.resize(2048); }).empty());
+  CHECK(OpenClLaunchRefusal([](GpuLaunch& l) { l.arguments.resize(2049); }) ==
+        kernel + "the arguments of a launch take 32776 bytes; expected at most 32768");
 }
 
 TEST_CASE("damaged programs are refused or verify, and never read past their end",

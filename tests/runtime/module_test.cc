@@ -24,7 +24,7 @@ TEST_CASE("the bare runtime refuses what only the compiler can run", "[runtime][
   CHECK(status.code() == absl::StatusCode::kUnavailable);
   CHECK(Message(status) ==
         "the artefact's kernels run on device 'reference', which this runtime does not have; it "
-        "has cpu, vdla, cuda");
+        "has cpu, vdla, cuda, opencl");
 }
 
 TEST_CASE("kernels that are not there or are no code are refused", "[runtime][module]") {
