@@ -31,3 +31,6 @@ list(FILTER tcc_llvm_definitions EXCLUDE REGEX "__STDC_")
 target_compile_options(tcc_llvm INTERFACE ${tcc_llvm_definitions})
 target_include_directories(tcc_llvm SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS} ${LLD_INCLUDE_DIRS})
 target_link_libraries(tcc_llvm INTERFACE lldELF lldCommon LLVM)
+# Programs export none of LLVM's symbols in LLD's archives, which the dynamic linker would take for
+# those of the LLVM that an OpenCL driver brings into the same process.
+target_link_options(tcc_llvm INTERFACE -Wl,--exclude-libs,ALL)

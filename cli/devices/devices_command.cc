@@ -18,6 +18,7 @@
 #include "runtime/cpu/cpu_rates.h"
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/executor/usable_cpus.h"
+#include "runtime/opencl/opencl_driver.h"
 #include "runtime/supervise/measuring_lock.h"
 #include "support/file.h"
 #include "support/status.h"
@@ -174,11 +175,35 @@ void AddCudaDevices(nlohmann::ordered_json& rows) {
   }
 }
 
+// A row for each OpenCL device; none without a driver.
+void AddOpenClDevices(nlohmann::ordered_json& rows) {
+  StatusOr<OpenClDriver> driver = OpenOpenClDriver();
+  if (!driver.ok()) return;
+  StatusOr<std::vector<OpenClDeviceInfo>> devices = ListOpenClDevices(*driver);
+  if (!devices.ok()) return;
+  for (const OpenClDeviceInfo& device : *devices) {
+    rows.push_back({{"name", "opencl"},
+                    {"ordinal", device.ordinal},
+                    {"model", device.name},
+                    {"platform", device.platform_name},
+                    {"version", device.version},
+                    {"driver", device.driver_version},
+                    {"compute_units", device.compute_units},
+                    {"max_threads", device.max_threads},
+                    {"memory_bytes", device.memory_bytes},
+                    {"local_bytes", device.local_bytes}});
+  }
+}
+
 Status RunDevices(const DevicesCommand& command) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const DeviceRow& device : AllDevices()) {
     if (device.name == "cuda") {
       AddCudaDevices(rows);
+      continue;
+    }
+    if (device.name == "opencl") {
+      AddOpenClDevices(rows);
       continue;
     }
     nlohmann::ordered_json row = {{"name", device.name}};
