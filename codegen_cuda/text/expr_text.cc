@@ -38,14 +38,14 @@ std::vector<Expr> OperandsOf(const Expr& expr) {
 
 // Returns the type of a constant or variable: a narrow float stays in its memory type, so that a
 // store need not convert it again.
-std::string TypeText(DType dtype, bool wide) {
+std::string TypeText(const Dialect& dialect, DType dtype, bool wide) {
   if (dtype == kInt64 && !wide) return "int";
-  return IsNarrowFloat(dtype) ? MemoryTypeText(dtype) : RegisterTypeText(dtype);
+  return IsNarrowFloat(dtype) ? MemoryTypeText(dialect, dtype) : RegisterTypeText(dialect, dtype);
 }
 
 // Returns the value of a constant or variable.
-Piece Named(const std::string& name, DType dtype, bool wide) {
-  Piece piece = FromMemory(name, dtype);
+Piece Named(const Dialect& dialect, const std::string& name, DType dtype, bool wide) {
+  Piece piece = FromMemory(dialect, name, dtype);
   piece.wide = wide;
   return piece;
 }
@@ -86,7 +86,7 @@ const ExprText::Pieces& ExprText::Remember(const Expr& expr, Pieces pieces) {
 }
 
 void ExprText::Declare(const std::string& name, DType dtype, const Piece& value) {
-  kernel_.Line(fmt::format("const {} {} = {};", TypeText(dtype, value.wide), name,
+  kernel_.Line(fmt::format("const {} {} = {};", TypeText(dialect(), dtype, value.wide), name,
                            MemoryText(value, dtype)));
 }
 
@@ -95,7 +95,7 @@ ExprText::Pieces ExprText::Name(const Expr& expr, Pieces pieces) {
   for (Piece& piece : pieces) {
     std::string name = kernel_.Fresh("t");
     Declare(name, dtype, piece);
-    piece = Named(name, dtype, piece.wide);
+    piece = Named(dialect(), name, dtype, piece.wide);
   }
   return pieces;
 }
@@ -121,7 +121,7 @@ ExprText::Pieces ExprText::Node(const Expr& expr) {
   }
   if (expr.dtype().lanes() > 1) return VectorNode(expr);
   Piece piece = ScalarNode(expr);
-  return {NeedsRounding(expr) ? Rounded(piece, expr.dtype()) : piece};
+  return {NeedsRounding(expr) ? Rounded(dialect(), piece, expr.dtype()) : piece};
 }
 
 Expr ExprText::BeforeRounding(const Expr& expr) const {
@@ -149,8 +149,8 @@ Expr ExprText::SelectBeforeRounding(const Select& select) const {
 
 Piece ExprText::ScalarNode(const Expr& expr) {
   return VisitExpr(expr, Overloaded{
-                             [](const IntImm& imm) { return LiteralOf(imm); },
-                             [](const FloatImm& imm) { return LiteralOf(imm); },
+                             [&](const IntImm& imm) { return LiteralOf(dialect(), imm); },
+                             [&](const FloatImm& imm) { return LiteralOf(dialect(), imm); },
                              [&](const VarNode& var) { return Variable(var); },
                              [&](const And& node) { return Logical(true, node.a, node.b); },
                              [&](const Or& node) { return Logical(false, node.a, node.b); },
@@ -167,7 +167,8 @@ Piece ExprText::ScalarNode(const Expr& expr) {
 }
 
 Piece ExprText::Variable(const VarNode& var) {
-  return Named(kernel_.NameOf(Var(&var)), var.dtype.element(), kernel_.wide.contains(&var));
+  return Named(dialect(), kernel_.NameOf(Var(&var)), var.dtype.element(),
+               kernel_.wide.contains(&var));
 }
 
 bool ExprText::FitsInt(const Expr& expr) const {
@@ -194,17 +195,19 @@ ExprText::Pieces ExprText::Operation(const Expr& expr, const std::vector<Expr>& 
   for (size_t l = 0; l < lanes; ++l) {
     auto at = [&](size_t i) { return args[i].size() == 1 ? args[i][0] : args[i][l]; };
     if (expr.as<Cast>()) {
-      result.push_back(CastText(at(0), from, to));
+      result.push_back(CastText(dialect(), at(0), from, to));
     } else if (const auto* call = expr.as<Call>()) {
       std::vector<Piece> of_lane;
       for (size_t i = 0; i < args.size(); ++i) of_lane.push_back(at(i));
-      result.push_back(CallText(call->op, from, of_lane));
+      result.push_back(CallText(dialect(), call->op, from, of_lane));
     } else if (expr.as<Not>()) {
-      result.push_back({"!" + In(at(0), P::kUnary), P::kUnary});
+      // "(!a) == b", which warns without the parentheses.
+      P precedence = dialect().is_pedantic ? P::kBits : P::kUnary;
+      result.push_back({"!" + In(at(0), P::kUnary), precedence});
     } else if (to.is_bool()) {
       result.push_back(ComparisonText(expr.kind(), from, at(0), at(1)));
     } else {
-      result.push_back(BinaryText(expr.kind(), to, at(0), at(1), operands[1], facts));
+      result.push_back(BinaryText(dialect(), expr.kind(), to, at(0), at(1), operands[1], facts));
     }
   }
   return result;
@@ -226,8 +229,10 @@ Piece ExprText::Logical(bool is_and, const Expr& a, const Expr& b) {
   Arm second = InArm(b);
   P precedence = is_and ? P::kAnd : P::kOr;
   if (second.lines.empty()) {
-    return {fmt::format("{} {} {}", In(first, precedence), is_and ? "&&" : "||",
-                        In(second.pieces[0], is_and ? P::kBits : P::kAnd)),
+    const bool shows_all = !is_and && dialect().is_pedantic;  // "(a && b) || c"
+    return {fmt::format("{} {} {}", In(first, shows_all ? P::kBits : precedence),
+                        is_and ? "&&" : "||",
+                        In(second.pieces[0], is_and || shows_all ? P::kBits : P::kAnd)),
             precedence};
   }
   std::string name = kernel_.Fresh("t");
@@ -258,8 +263,9 @@ ExprText::Pieces ExprText::SelectNode(const Select& select) {
     Piece b = lane(else_arm, 0);
     if (IsNarrowFloat(dtype)) {
       // The emulator's cells of two buffers have no type in common until one is converted.
-      std::string cast = a.stored.empty() ? "" : "(" + MemoryTypeText(dtype) + ")";
-      return {FromMemory(fmt::format("({} ? {}{} : {})", In(test, P::kOr), cast,
+      std::string cast = a.stored.empty() ? "" : "(" + MemoryTypeText(dialect(), dtype) + ")";
+      return {FromMemory(dialect(),
+                         fmt::format("({} ? {}{} : {})", In(test, P::kOr), cast,
                                      MemoryText(a, dtype), MemoryText(b, dtype)),
                          dtype)};
     }
@@ -270,8 +276,8 @@ ExprText::Pieces ExprText::SelectNode(const Select& select) {
   std::vector<std::string> names;
   for (size_t l = 0; l < lanes; ++l) {
     names.push_back(kernel_.Fresh("t"));
-    kernel_.Line(fmt::format("{} {};", TypeText(dtype, true), names[l]));
-    result.push_back(Named(names[l], dtype, true));
+    kernel_.Line(fmt::format("{} {};", TypeText(dialect(), dtype, true), names[l]));
+    result.push_back(Named(dialect(), names[l], dtype, true));
   }
   auto assign = [&](Arm& arm) {
     kernel_.Append(std::move(arm.lines));
@@ -330,11 +336,11 @@ Piece ExprText::LoadFromLane(const Var& buffer, const Expr& lane) {
     return {"0"};
   }
   std::string cell = kernel_.NameOf(buffer) + "[0]";
-  if (IsNarrowFloat(dtype)) cell = "tcc_widen(" + cell + ")";
+  cell = FromMemory(dialect(), cell, dtype).text;
   std::string mask = Emit(partner->args[1]).text;
   // Narrower integers are shuffled as int.
   bool whole = IsNarrowFloat(dtype) || dtype.bits() >= 32;
-  std::string type = RegisterTypeText(dtype);
+  std::string type = RegisterTypeText(dialect(), dtype);
   if (whole) return {fmt::format("tcc_shuffle_xor<{}>({}, (int)({}))", type, cell, mask)};
   return {fmt::format("({})tcc_shuffle_xor<int>({}, (int)({}))", type, cell, mask), P::kUnary};
 }
@@ -348,7 +354,7 @@ Piece ExprText::LoadScalar(const Var& buffer, const Expr& index) {
     return {fmt::format("tcc_{}({}[{} >> {}] >> tcc_packed_shift({}, {}))", ToString(dtype), name,
                         In(place, P::kUnary), PackedPerByte(dtype) / 2, place.text, dtype.bits())};
   }
-  return FromMemory(CellText(BufferOf(buffer), index), dtype);
+  return FromMemory(dialect(), CellText(BufferOf(buffer), index), dtype);
 }
 
 std::string ExprText::CellText(const Buffer& buffer, const Expr& index) {
@@ -403,11 +409,12 @@ ExprText::Pieces ExprText::LoadVectors(const Buffer& buffer, const Expr& base, i
   Pieces result;
   for (int l = 0; l < lanes; l += width) {
     std::string name = kernel_.Fresh("v");
-    kernel_.Line(fmt::format("const TccVector<{}, {}> {} = tcc_load_vector<{}>({}, {});",
-                             MemoryTypeText(dtype), width, name, width, kernel_.NameOf(buffer.var),
-                             EmitIndex(Shifted(base, l))));
+    std::string vector =
+        dialect().load_vector(kernel_.NameOf(buffer.var), EmitIndex(Shifted(base, l)), width);
+    kernel_.Line(
+        fmt::format("const {} {} = {};", dialect().VectorType(dtype, width), name, vector));
     for (int i = 0; i < width; ++i) {
-      result.push_back(FromMemory(fmt::format("{}.v[{}]", name, i), dtype));
+      result.push_back(FromMemory(dialect(), dialect().lane(name, i), dtype));
     }
   }
   return result;
@@ -467,7 +474,7 @@ ExprText::Pieces ExprText::VectorNode(const Expr& expr) {
   if (lazy || index) return LaneByLane(expr);
   Pieces result = Operation(expr, OperandsOf(expr));
   if (NeedsRounding(expr)) {
-    for (Piece& piece : result) piece = Rounded(piece, expr.dtype().element());
+    for (Piece& piece : result) piece = Rounded(dialect(), piece, expr.dtype().element());
   }
   return result;
 }

@@ -63,6 +63,7 @@ class ExprText {
   const Pieces& Remember(const Expr& expr, Pieces pieces);
 
   Pieces Node(const Expr& expr);
+  const Dialect& dialect() const { return kernel_.dialect; }
   Piece ScalarNode(const Expr& expr);
   Piece Variable(const VarNode& var);
   Piece Binary(const Expr& expr, const Expr& a, const Expr& b);

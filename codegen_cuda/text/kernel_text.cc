@@ -8,18 +8,10 @@
 namespace tcc {
 namespace {
 
-// Checks whether a name cannot be a keyword, a macro or a function that kernels call: none of those
-// is one letter, and those that end in a digit are macros in capitals. Types like float4 may be
-// hidden, because kernels do not use them.
-bool IsFree(const std::string& name) {
-  if (name.size() == 1) return true;
-  return absl::ascii_isdigit(name.back()) && std::ranges::any_of(name, absl::ascii_islower);
-}
-
 // Returns `name`, with an underscore appended unless it is free: no keyword, macro or function
 // begins with a letter and ends in an underscore.
-std::string Freed(const std::string& name) {
-  return IsFree(name) ? name : name + "_";
+std::string Freed(const Dialect& dialect, const std::string& name) {
+  return dialect.is_free(name) ? name : name + "_";
 }
 
 // Makes an identifier of letters, digits and single underscores that begins with a letter. Names
@@ -43,9 +35,9 @@ std::string Identifier(const std::string& hint) {
 
 std::string KernelText::Fresh(const std::string& hint) {
   std::string base = Identifier(hint);
-  std::string name = Freed(base);
+  std::string name = Freed(dialect, base);
   while (!used_.insert(name).second) {
-    name = Freed(base + "_" + std::to_string(++count_[base]));
+    name = Freed(dialect, base + "_" + std::to_string(++count_[base]));
   }
   return name;
 }
@@ -91,6 +83,57 @@ std::vector<std::string> KernelText::TakeLines() {
 void KernelText::Append(std::vector<std::string> lines) {
   lines_.insert(lines_.end(), std::make_move_iterator(lines.begin()),
                 std::make_move_iterator(lines.end()));
+}
+
+namespace {
+
+bool IsOfWord(char c) {
+  return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_';
+}
+
+std::vector<std::string> WordsOf(const std::string& line) {
+  std::vector<std::string> words;
+  for (size_t at = 0; at < line.size(); ++at) {
+    if (!IsOfWord(line[at])) continue;
+    const size_t begin = at;
+    while (at < line.size() && IsOfWord(line[at])) ++at;
+    words.push_back(line.substr(begin, at - begin));
+  }
+  return words;
+}
+
+// Returns the name that a line "const TYPE NAME = VALUE;" or "TCC_LOCAL(TYPE, NAME, COUNT);"
+// declares; "" for any other line.
+std::string DeclaredIn(const std::string& line) {
+  const size_t begin = line.find_first_not_of(' ');
+  if (begin == std::string::npos) return "";
+  if (line.compare(begin, 10, "TCC_LOCAL(") == 0) return WordsOf(line)[2];
+  if (line.compare(begin, 6, "const ") != 0) return "";
+  const size_t equals = line.find(" = ");
+  if (equals == std::string::npos) return "";
+  std::vector<std::string> words = WordsOf(line.substr(0, equals));
+  return words.back();
+}
+
+}  // namespace
+
+// A use stands behind its constant, so that one pass from the end suffices.
+void KernelText::DropUnused() {
+  std::unordered_map<std::string, int> uses;
+  for (const std::string& line : lines_) {
+    for (const std::string& word : WordsOf(line)) ++uses[word];
+  }
+  std::vector<std::string> kept;
+  for (size_t i = lines_.size(); i-- > 0;) {
+    const std::string declared = DeclaredIn(lines_[i]);
+    if (!declared.empty() && uses[declared] == 1) {
+      for (const std::string& word : WordsOf(lines_[i])) --uses[word];
+    } else {
+      kept.push_back(std::move(lines_[i]));
+    }
+  }
+  std::ranges::reverse(kept);
+  lines_ = std::move(kept);
 }
 
 std::string KernelText::Text() const {

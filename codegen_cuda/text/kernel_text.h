@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "codegen_cuda/text/dialect.h"
 #include "codegen_cuda/text/group_prelude.h"
 #include "ir/expr/function.h"
 #include "ir/expr/lane_of.h"
@@ -18,6 +19,8 @@ namespace tcc {
 // The text of one kernel while it is written: its lines so far and the names of its variables.
 class KernelText {
  public:
+  explicit KernelText(const Dialect& language) : dialect(language) {}
+
   // Returns a name made from `hint` that is unused in the kernel, the language, the headers and the
   // prelude.
   std::string Fresh(const std::string& hint);
@@ -38,8 +41,12 @@ class KernelText {
   std::vector<std::string> TakeLines();
   void Append(std::vector<std::string> lines);
 
+  // Removes the constants and the thread's own arrays that nothing uses.
+  void DropUnused();
+
   std::string Text() const;
 
+  const Dialect& dialect;
   Bounds bounds;  // of the variables in scope
   // The buffers in scope.
   std::unordered_map<const ExprNode*, Buffer> buffers;
@@ -56,14 +63,16 @@ class KernelText {
   std::unordered_map<const ExprNode*, int64_t> tile_words;
   // The maximum of RowsPerBank over the ldmatrix calls; 0 if there is none.
   int64_t rows_per_bank = 0;
+  // Whether threads of a block hand each other values in global memory.
+  bool meets_in_global = false;
   // Whether the kernel holds products of groups of warps; which ones its text calls.
   bool has_groups = false;
   std::set<GroupMma> groups;
   int sm = 0;
-  // The first reason why the kernel has no CUDA text, if there is one.
+  // The first reason why the kernel has no text, if there is one.
   Status refused;
   void Refuse(const Status& status) { refused.Update(status); }
-  // The shape variables that are long long in the text.
+  // The shape variables that have 64 bits in the text.
   std::unordered_set<const ExprNode*> wide;
 
  private:

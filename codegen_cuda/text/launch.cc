@@ -148,6 +148,10 @@ class LaunchFinder {
       case Scope::kLocal:
         return OkStatus();
       case Scope::kWarp:
+        if (target_.limits.warp == 0) {
+          return Unsupported("kernel '{}': warps hold buffer '{}'; target '{}' has no warps",
+                             fn_.name, buffer.var->name, target_.name);
+        }
         if (!HoldsFragments(launch.body, buffer.var)) return AddExchanged(buffer, launch.launch);
         if (NumbersLanes(launch.launch.block)) return OkStatus();
         return Unsupported(
@@ -216,7 +220,15 @@ class LaunchFinder {
       fits = fits && !goes_on && !HoldsBlocksAlongX(s);
       goes_on = true;
     });
-    if (fits || !goes_on) return OkStatus();
+    if (!goes_on) return OkStatus();
+    // OpenCL 1.2, 3.3.1: work-groups of a launch have no order of their accesses to memory.
+    if (target_.api == GpuApi::kOpenCl) {
+      return Unsupported(
+          "kernel '{}' goes on behind loops over blocks; blocks of target '{}' do not see what "
+          "others wrote",
+          fn_.name, target_.name);
+    }
+    if (fits) return OkStatus();
     return Unsupported(
         "kernel '{}' goes on behind loops over blocks; expected loops along y inside those along x",
         fn_.name);
@@ -235,7 +247,8 @@ class LaunchFinder {
     for (const auto& [var, argument] : globals_) {
       KernelArgument used = argument;
       used.written = IsWritten(launch.body, var);
-      used.handed = goes_on && used.written && IsRead(launch.body, var);
+      used.read = IsRead(launch.body, var);
+      used.handed = goes_on && used.written && used.read;
       if (used.written || UsesVar(launch.body, var)) launch.launch.arguments.push_back(used);
     }
     if (goes_on) launch.launch.arguments.push_back({KernelArgument::Kind::kTickets, 0, true});

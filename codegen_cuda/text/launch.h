@@ -13,7 +13,7 @@
 
 namespace tcc {
 
-// An argument of a kernel: a pointer, aligned to 16 bytes, a shape as a long long, or a tensor map.
+// An argument of a kernel: a pointer, aligned to 16 bytes, a shape as an int64, or a tensor map.
 struct KernelArgument {
   // kTickets: a counter of 32 bits for each block along x, zero before and after the launch.
   enum class Kind : uint8_t { kParameter, kWorkspace, kShape, kTickets, kTensorMap };
@@ -21,11 +21,12 @@ struct KernelArgument {
   // Into Function::params, the plan's workspaces, Function::vars, or Launch::maps.
   size_t index = 0;
   bool written = false;  // whether this kernel writes it
+  bool read = false;     // whether this kernel reads it
   bool handed = false;   // whether its last block reads what its other blocks write
 };
 
 struct Launch {
-  std::string kernel;        // the name of the __global__ function
+  std::string kernel;        // the name of its function in the text
   std::array<Expr, 3> grid;  // over the function's Shape variables; a 0 means nothing to do
   std::array<int64_t, 3> block = {1, 1, 1};
   int64_t static_shared_bytes = 0;
@@ -76,8 +77,9 @@ int AxisOf(ForKind kind);
 // extent of its loop. Error (Unsupported): a launch beyond the target's limits of threads, blocks
 // or shared memory, all of them by name; a block loop inside a serial loop, or two block loops of
 // one axis with different extents; statements behind block loops (ir/expr/behind_blocks.h) that
-// are not along y, inside those along x; a thread's or warp's buffer of free size; warp buffers
-// where a warp is not a row of threads along x.
+// are not along y, inside those along x, or for OpenCL, whose blocks do not see what others wrote;
+// a thread's or warp's buffer of free size; warp buffers where a warp is not a row of threads along
+// x, or the target has no warps.
 StatusOr<LaunchBodies> FindLaunches(const Function& fn, const Target& target);
 
 }  // namespace tcc

@@ -31,8 +31,9 @@ Piece Infix(const Piece& a, const char* op, const Piece& b, P precedence, bool w
 }
 
 // The type that integer tensor arithmetic is done in: unsigned, so that it wraps.
-const char* WrappingType(DType dtype) {
-  return dtype.bits() == 64 ? "unsigned long long" : "unsigned";
+std::string WrappingType(const Dialect& dialect, DType dtype) {
+  return RegisterTypeText(dialect,
+                          DType(dtype.bits() == 64 ? DTypeCode::kUInt64 : DTypeCode::kUInt32));
 }
 
 struct InfixRow {
@@ -62,13 +63,14 @@ const InfixRow* FindRow(const InfixRow (&rows)[n], ExprKind kind) {
   return nullptr;
 }
 
-Piece Wrapped(const Piece& a, const InfixRow& row, const Piece& b, DType dtype) {
-  std::string type = WrappingType(dtype);
+Piece Wrapped(const Dialect& dialect, const Piece& a, const InfixRow& row, const Piece& b,
+              DType dtype) {
+  std::string type = WrappingType(dialect, dtype);
   Piece sum = Infix(Casted(type, a), row.text, Casted(type, b), row.precedence, true);
-  return Casted(RegisterTypeText(dtype), sum);
+  return Casted(RegisterTypeText(dialect, dtype), sum);
 }
 
-// Returns the prelude's function for an integer operation, a template of the type.
+// Returns the prelude's function for an integer operation, one for each type.
 const char* FunctionName(ExprKind kind) {
   if (kind == ExprKind::kMin) return "tcc_integer_min";
   if (kind == ExprKind::kMax) return "tcc_integer_max";
@@ -93,20 +95,21 @@ std::optional<Piece> ByShift(ExprKind kind, const Piece& a, const Expr& divisor,
   return std::nullopt;
 }
 
-Piece IndexBinary(ExprKind kind, Piece a, Piece b, const Expr& divisor, IndexFacts facts) {
+Piece IndexBinary(const Dialect& dialect, ExprKind kind, Piece a, Piece b, const Expr& divisor,
+                  IndexFacts facts) {
   bool wide = !facts.fits_int || a.wide || b.wide;
   if (wide) {
-    a = Widened(a);
-    b = Widened(b);
+    a = Widened(dialect, a);
+    b = Widened(dialect, b);
   }
   if (const InfixRow* row = FindRow(kArithmetic, kind))
     return Infix(a, row->text, b, row->precedence, wide);
   if (std::optional<Piece> shift = ByShift(kind, a, divisor, wide)) return *shift;
   if (facts.non_negative && kind == ExprKind::kFloorDiv) return Infix(a, "/", b, P::kProduct, wide);
   if (facts.non_negative && kind == ExprKind::kFloorMod) return Infix(a, "%", b, P::kProduct, wide);
+  const std::string type = RegisterTypeText(dialect, wide ? kInt64 : kInt32);
   return Primary(
-      fmt::format("{}<{}>({}, {})", FunctionName(kind), wide ? "long long" : "int", a.text, b.text),
-      wide);
+      fmt::format("{}({}, {})", dialect.Generic(FunctionName(kind), {type}), a.text, b.text), wide);
 }
 
 // Returns the name of C's function for f32 and f64; nullptr if the operation is written otherwise.
@@ -124,15 +127,19 @@ std::string Arguments(const std::vector<Piece>& args) {
   return fmt::format("{}", fmt::join(std::views::transform(args, &Piece::text), ", "));
 }
 
-Piece FloatCall(ScalarOp op, DType dtype, const std::vector<Piece>& args) {
+Piece FloatCall(const Dialect& dialect, ScalarOp op, DType dtype, const std::vector<Piece>& args) {
   bool is_double = dtype.code() == DTypeCode::kFloat64;
+  std::string_view suffix = is_double || !dialect.has_float_suffix ? "" : "f";
   if (const char* name = MathName(op)) {
-    return Primary(fmt::format("{}{}({})", name, is_double ? "" : "f", Arguments(args)));
+    return Primary(fmt::format("{}{}({})", name, suffix, Arguments(args)));
   }
   if (op == ScalarOp::kRsqrt) {
-    return {(is_double ? "1.0 / sqrt(" : "1.0f / sqrtf(") + args[0].text + ")", P::kProduct};
+    return {fmt::format("{} / sqrt{}({})", is_double ? "1.0" : "1.0f", suffix, args[0].text),
+            P::kProduct};
   }
-  return Primary(fmt::format("tcc_{}({})", RowOf(op).text, Arguments(args)));
+  const std::string name = fmt::format("tcc_{}", RowOf(op).text);
+  return Primary(fmt::format("{}({})", dialect.Overload(name, RegisterTypeText(dialect, dtype)),
+                             Arguments(args)));
 }
 
 const char* BitOperator(ScalarOp op) {
@@ -141,8 +148,8 @@ const char* BitOperator(ScalarOp op) {
   return op == ScalarOp::kBitXor ? "^" : nullptr;
 }
 
-Piece IntegerCall(ScalarOp op, DType dtype, std::vector<Piece> args) {
-  std::string type = RegisterTypeText(dtype);
+Piece IntegerCall(const Dialect& dialect, ScalarOp op, DType dtype, std::vector<Piece> args) {
+  std::string type = RegisterTypeText(dialect, dtype);
   bool wide = std::ranges::any_of(args, [](const Piece& arg) { return arg.wide; });
   if (dtype.element() == kInt64 && !wide && BitOperator(op)) {
     return {
@@ -150,7 +157,7 @@ Piece IntegerCall(ScalarOp op, DType dtype, std::vector<Piece> args) {
         P::kBits, false};
   }
   if (dtype.element() == kInt64) {
-    for (Piece& arg : args) arg = Widened(arg);
+    for (Piece& arg : args) arg = Widened(dialect, arg);
   }
   if (const char* bits = BitOperator(op)) {
     // The precedences of & ^ | differ, so both operands get parentheses.
@@ -162,30 +169,44 @@ Piece IntegerCall(ScalarOp op, DType dtype, std::vector<Piece> args) {
   std::string name = fmt::format("tcc_{}", RowOf(op).text);
   if (op == ScalarOp::kSign) name = "tcc_integer_sign";
   if (op == ScalarOp::kAbs) name = "tcc_integer_abs";
-  return Primary(fmt::format("{}<{}>({})", name, type, Arguments(args)));
+  return Primary(fmt::format("{}({})", dialect.Generic(name, {type}), Arguments(args)));
 }
 
 // 2^bits as a literal of the floating type.
-std::string PowerOfTwo(DType from, int bits) {
-  return FloatLiteral(from, std::ldexp(1.0, bits));
+std::string PowerOfTwo(const Dialect& dialect, DType from, int bits) {
+  return FloatLiteral(dialect, from, std::ldexp(1.0, bits));
 }
 
-Piece FloatToInteger(const Piece& value, DType from, DType to) {
+Piece FloatToInteger(const Dialect& dialect, const Piece& value, DType from, DType to) {
   bool is_signed = MinValue(to) < 0;
   int magnitude = to.bits() - (is_signed ? 1 : 0);
   DType held = from.code() == DTypeCode::kFloat64 ? kFloat64 : kFloat32;
-  std::string low = is_signed ? "-" + PowerOfTwo(held, magnitude) : FloatLiteral(held, 0);
-  return Primary(fmt::format("tcc_to_integer<{}, {}>({}, {}, {}, {}, {})", RegisterTypeText(to),
-                             RegisterTypeText(held), value.text, low, PowerOfTwo(held, magnitude),
-                             IntegerLiteral(to, MinValue(to)), IntegerLiteral(to, MaxValue(to))));
+  std::string high = PowerOfTwo(dialect, held, magnitude);
+  std::string low = is_signed ? "-" + high : FloatLiteral(dialect, held, 0);
+  std::string function = dialect.Generic(
+      "tcc_to_integer", {RegisterTypeText(dialect, to), RegisterTypeText(dialect, held)});
+  return Primary(fmt::format("{}({}, {}, {}, {}, {})", function, value.text, low, high,
+                             IntegerLiteral(dialect, to, MinValue(to)),
+                             IntegerLiteral(dialect, to, MaxValue(to))));
 }
 
 Piece ToPacked(const Piece& value, DType to) {
   return Primary(fmt::format("tcc_{}({})", ToString(to.element()), Casted("int", value).text));
 }
 
+// Converts an integer to a float that rounds to the same narrow one as the integer itself would.
+Piece IntegerToOdd(const Dialect& dialect, const Piece& value, DType from) {
+  if (dialect.has_double) {
+    return Primary(fmt::format("{}({})", dialect.Overload("tcc_to_odd", "double"),
+                               Casted("double", value).text));
+  }
+  if (from.bits() <= 16) return Casted("float", value);  // exact
+  const std::string type = RegisterTypeText(dialect, from);
+  return Primary(fmt::format("{}({})", dialect.Overload("tcc_to_odd", type), value.text));
+}
+
 // Converts to f32, f64, or a float that Rounded then rounds to the narrow type.
-Piece ToUnrounded(const Piece& value, DType from, DType to) {
+Piece ToUnrounded(const Dialect& dialect, const Piece& value, DType from, DType to) {
   if (to.code() == DTypeCode::kFloat64) {
     return from.code() == DTypeCode::kFloat64 ? value : Casted("double", value);
   }
@@ -193,13 +214,14 @@ Piece ToUnrounded(const Piece& value, DType from, DType to) {
     bool is_float = IsNarrowFloat(from) || from.code() == DTypeCode::kFloat32;
     return is_float ? value : Casted("float", value);
   }
-  if (from.code() == DTypeCode::kFloat64) return Primary(fmt::format("tcc_to_odd({})", value.text));
-  if (HoldsFloats(from)) return value;
-  return Primary(fmt::format("tcc_to_odd({})", Casted("double", value).text));
+  if (from.code() == DTypeCode::kFloat64) {
+    return Primary(fmt::format("{}({})", dialect.Overload("tcc_to_odd", "double"), value.text));
+  }
+  return HoldsFloats(from) ? value : IntegerToOdd(dialect, value, from);
 }
 
-Piece ToFloat(const Piece& value, DType from, DType to) {
-  Piece unrounded = ToUnrounded(value, from, to);
+Piece ToFloat(const Dialect& dialect, const Piece& value, DType from, DType to) {
+  Piece unrounded = ToUnrounded(dialect, value, from, to);
   unrounded.stored.clear();  // in the type `from`
   if (to.code() != DTypeCode::kFloat8E5M2) return unrounded;
   return Primary(fmt::format("tcc_finite_e5m2({})", unrounded.text));
@@ -207,40 +229,42 @@ Piece ToFloat(const Piece& value, DType from, DType to) {
 
 }  // namespace
 
-Piece Widened(const Piece& piece) {
-  return piece.wide ? piece : Casted("long long", piece);
+Piece Widened(const Dialect& dialect, const Piece& piece) {
+  return piece.wide ? piece : Casted(RegisterTypeText(dialect, kInt64), piece);
 }
 
-Piece LiteralOf(const IntImm& imm) {
+Piece LiteralOf(const Dialect& dialect, const IntImm& imm) {
   bool is_index = imm.dtype.element() == kInt64;
   bool fits = is_index && imm.value >= -INT32_MAX && imm.value <= INT32_MAX;
-  std::string text = fits ? std::to_string(imm.value) : IntegerLiteral(imm.dtype, imm.value);
+  std::string text =
+      fits ? std::to_string(imm.value) : IntegerLiteral(dialect, imm.dtype, imm.value);
   bool negative = text.starts_with("-");
   return {std::move(text), negative ? P::kUnary : P::kPrimary, !fits};
 }
 
-Piece LiteralOf(const FloatImm& imm) {
-  std::string text = FloatLiteral(imm.dtype, imm.value);
+Piece LiteralOf(const Dialect& dialect, const FloatImm& imm) {
+  std::string text = FloatLiteral(dialect, imm.dtype, imm.value);
   P precedence = text.starts_with("-") ? P::kUnary : P::kPrimary;
   Piece literal = {std::move(text), precedence};
   if (IsNarrowFloat(imm.dtype))
-    literal.stored = NarrowLiteral(imm.dtype, static_cast<float>(imm.value));
+    literal.stored = NarrowLiteral(dialect, imm.dtype, static_cast<float>(imm.value));
   return literal;
 }
 
-Piece BinaryText(ExprKind kind, DType dtype, Piece a, Piece b, const Expr& divisor,
-                 IndexFacts facts) {
+Piece BinaryText(const Dialect& dialect, ExprKind kind, DType dtype, Piece a, Piece b,
+                 const Expr& divisor, IndexFacts facts) {
   if (dtype.element() == kInt64)
-    return IndexBinary(kind, std::move(a), std::move(b), divisor, facts);
+    return IndexBinary(dialect, kind, std::move(a), std::move(b), divisor, facts);
   const InfixRow* row = FindRow(kArithmetic, kind);
   if (row && dtype.is_float()) return Infix(a, row->text, b, row->precedence, true);
-  if (row) return Wrapped(a, *row, b, dtype);
+  if (row) return Wrapped(dialect, a, *row, b, dtype);
+  const std::string type = RegisterTypeText(dialect, dtype);
   if (dtype.is_float()) {
     const char* name = kind == ExprKind::kMin ? "tcc_min" : "tcc_max";
-    return Primary(fmt::format("{}({}, {})", name, a.text, b.text));
+    return Primary(fmt::format("{}({}, {})", dialect.Overload(name, type), a.text, b.text));
   }
   return Primary(
-      fmt::format("{}<{}>({}, {})", FunctionName(kind), RegisterTypeText(dtype), a.text, b.text));
+      fmt::format("{}({}, {})", dialect.Generic(FunctionName(kind), {type}), a.text, b.text));
 }
 
 Piece ComparisonText(ExprKind kind, DType dtype, const Piece& a, const Piece& b) {
@@ -249,17 +273,18 @@ Piece ComparisonText(ExprKind kind, DType dtype, const Piece& a, const Piece& b)
   return Infix(a, row->text, b, row->precedence, true);
 }
 
-Piece CallText(ScalarOp op, DType dtype, const std::vector<Piece>& args) {
-  return dtype.is_float() ? FloatCall(op, dtype, args) : IntegerCall(op, dtype, args);
+Piece CallText(const Dialect& dialect, ScalarOp op, DType dtype, const std::vector<Piece>& args) {
+  return dtype.is_float() ? FloatCall(dialect, op, dtype, args)
+                          : IntegerCall(dialect, op, dtype, args);
 }
 
-Piece CastText(const Piece& value, DType from, DType to) {
+Piece CastText(const Dialect& dialect, const Piece& value, DType from, DType to) {
   if (from.element() == to.element()) return value;
   if (to.is_bool()) return {In(value, P::kEquality) + " != 0", P::kEquality};
-  if (HoldsFloats(to)) return ToFloat(value, from, to);
-  if (HoldsFloats(from)) return FloatToInteger(value, from, to);
+  if (HoldsFloats(to)) return ToFloat(dialect, value, from, to);
+  if (HoldsFloats(from)) return FloatToInteger(dialect, value, from, to);
   if (IsPacked(to)) return ToPacked(value, to);
-  return Casted(RegisterTypeText(to), value);
+  return Casted(RegisterTypeText(dialect, to), value);
 }
 
 bool NeedsRounding(const Expr& expr) {
@@ -269,9 +294,10 @@ bool NeedsRounding(const Expr& expr) {
   return expr.as<Call>() || FindRow(kArithmetic, expr.kind());
 }
 
-Piece FromMemory(std::string cell, DType dtype) {
+Piece FromMemory(const Dialect& dialect, std::string cell, DType dtype) {
   if (!IsNarrowFloat(dtype)) return {std::move(cell)};
-  Piece value = {"tcc_widen(" + cell + ")"};
+  Piece value = {
+      fmt::format("{}({})", dialect.Overload("tcc_widen", ToString(dtype.element())), cell)};
   value.stored = std::move(cell);
   return value;
 }
@@ -281,8 +307,8 @@ std::string MemoryText(const Piece& value, DType dtype) {
   return value.stored.empty() ? NarrowingFunction(dtype) + "(" + value.text + ")" : value.stored;
 }
 
-Piece Rounded(const Piece& value, DType dtype) {
-  return FromMemory(MemoryText(value, dtype), dtype);
+Piece Rounded(const Dialect& dialect, const Piece& value, DType dtype) {
+  return FromMemory(dialect, MemoryText(value, dtype), dtype);
 }
 
 }  // namespace tcc

@@ -187,10 +187,12 @@ void StmtText::EmitUnguarded(const Stmt& stmt) {
                         if (barrier.scope == Scope::kWarp) return;
                         // Tensor cores see what threads wrote by other means.
                         if (kernel_.has_groups) kernel_.Line("tcc_proxy_fence();");
-                        kernel_.Line("tcc_barrier();");
+                        bool global = kernel_.meets_in_global && kernel_.dialect.has_global_barrier;
+                        kernel_.Line(global ? "tcc_global_barrier();" : "tcc_barrier();");
                       },
                       [this](const AsyncCopy& copy) { EmitCopy(copy); },
                       [this](const AsyncCommit& commit) {
+                        if (!kernel_.dialect.has_async_copies) return;
                         bool copies = commit.what == AsyncKind::kCopies;
                         kernel_.Line(copies ? "tcc_async_commit();" : "tcc_group_commit();");
                       },
@@ -224,7 +226,8 @@ void StmtText::EmitFor(const For& loop) {
     kernel_.Line("#pragma unroll 1");
   }
   const std::string& name = kernel_.NameOf(loop.var);
-  kernel_.Open(fmt::format("for ({0} {1} = 0; {1} < {2}; ++{1})", wide ? "long long" : "int", name,
+  kernel_.Open(fmt::format("for ({0} {1} = 0; {1} < {2}; ++{1})",
+                           RegisterTypeText(kernel_.dialect, wide ? kInt64 : kInt32), name,
                            In(extent, Precedence::kShift)));
   Emit(loop.body);
   kernel_.Close();
@@ -295,7 +298,8 @@ void StmtText::EmitAllocate(const Allocate& allocate) {
       count = 1;
     }
     int64_t cells = CeilDivision(*count, PackedPerByte(buffer.dtype()));
-    kernel_.Line(fmt::format("TCC_LOCAL({}, {}, {});", MemoryTypeText(buffer.dtype()),
+    kernel_.Line(fmt::format("TCC_LOCAL({}, {}, {});",
+                             MemoryTypeText(kernel_.dialect, buffer.dtype()),
                              kernel_.Define(buffer.var), std::max<int64_t>(cells, 1)));
   }
   Emit(allocate.body);
@@ -321,8 +325,8 @@ void StmtText::DeclareFragments(const Allocate& allocate) {
       CeilDivision(*AsConstant(buffer.shape[0]) * dtype.bytes(), 4 * Target::kWarp * words);
   kernel_.tile_words[buffer.var.get()] = words;
   kernel_.Line(fmt::format("TCC_FRAGMENTS({}, {}, {}, {});",
-                           dtype.bits() == 32 ? MemoryTypeText(dtype) : "unsigned", words,
-                           kernel_.Define(buffer.var), count));
+                           dtype.bits() == 32 ? MemoryTypeText(kernel_.dialect, dtype) : "unsigned",
+                           words, kernel_.Define(buffer.var), count));
 }
 
 void StmtText::EmitCall(const IntrinsicCall& call) {
@@ -400,6 +404,7 @@ std::string StmtText::GroupOperandText(const GroupOperand& operand) {
 }
 
 void StmtText::EmitWait(const AsyncWait& wait) {
+  if (!kernel_.dialect.has_async_copies) return;
   if (wait.what == AsyncKind::kCopies) {
     return kernel_.Line(fmt::format("tcc_async_wait<{}>();", wait.pending));
   }
@@ -438,13 +443,13 @@ void StmtText::EmitCopy(const AsyncCopy& copy) {
                        exprs_.AccessWidth(source, from, copy.count));
   DType dtype = target.dtype();
   bool in_memory = source.scope == Scope::kGlobal || source.scope == Scope::kConstant;
-  bool possible =
-      target.scope == Scope::kShared && in_memory && !IsPacked(dtype) && width * dtype.bytes() >= 4;
+  bool possible = kernel_.dialect.has_async_copies && target.scope == Scope::kShared && in_memory &&
+                  !IsPacked(dtype) && width * dtype.bytes() >= 4;
   for (int i = 0; i < copy.count; i += possible ? width : 1) {
     Expr to_index = exprs_.Shifted(to, i);
     Expr from_index = exprs_.Shifted(from, i);
     if (!possible) {
-      // cp.async cannot copy this element, so it is loaded and stored.
+      // Nothing copies this element on its own, so it is loaded and stored.
       Expr value = Make<Load>(source.var, std::vector<Expr>{from_index});
       if (copy.keep) value = SelectOf(copy.keep, value, Const(dtype, 0));
       StoreScalar(target.var, to_index, value);
@@ -515,8 +520,9 @@ void StmtText::StorePacked(const Buffer& buffer, const Expr& index, const Piece&
         fmt::format("{0}[({1}) >> {2}] = tcc_with_packed({0}[({1}) >> {2}], {1}, {3}, {4});", name,
                     at, PackedPerByte(dtype) / 2, dtype.bits(), value.text));
   } else {
-    kernel_.Line(
-        fmt::format("tcc_store_packed({}, {}, {}, {});", name, at, dtype.bits(), value.text));
+    const std::string function = kernel_.dialect.Overload(
+        "tcc_store_packed", buffer.scope == Scope::kShared ? "local" : "global");
+    kernel_.Line(fmt::format("{}({}, {}, {}, {});", function, name, at, dtype.bits(), value.text));
   }
 }
 
@@ -552,15 +558,16 @@ void StmtText::StoreLanes(const Store& store) {
       if (l % width == 0) {
         vectors.push_back(kernel_.Fresh("v"));
         kernel_.Line(
-            fmt::format("TccVector<{}, {}> {};", MemoryTypeText(dtype), width, vectors.back()));
+            fmt::format("{} {};", kernel_.dialect.VectorType(dtype, width), vectors.back()));
       }
-      kernel_.Line(fmt::format("{}.v[{}] = {};", vectors.back(), l % width,
+      kernel_.Line(fmt::format("{} = {};", kernel_.dialect.lane(vectors.back(), l % width),
                                MemoryText(values[static_cast<size_t>(l)], dtype)));
     }
     for (size_t i = 0; i < vectors.size(); ++i) {
       Expr at = exprs_.Shifted(match->base, static_cast<int64_t>(i) * width);
-      kernel_.Line(fmt::format("tcc_store_vector({}, {}, {});", kernel_.NameOf(buffer.var),
-                               exprs_.EmitIndex(at), vectors[i]));
+      kernel_.Line(kernel_.dialect.store_vector(kernel_.NameOf(buffer.var), exprs_.EmitIndex(at),
+                                                width, vectors[i]) +
+                   ";");
     }
     return;
   }
