@@ -15,6 +15,7 @@
 #include "graph/variants/narrow_values.h"
 #include "ir/analysis/canonical.h"
 #include "ir/analysis/canonical_names.h"
+#include "ir/analysis/cross_thread.h"
 #include "ir/analysis/verifier.h"
 #include "ir/expr/evaluate.h"
 #include "ir/expr/visitor.h"
@@ -130,6 +131,7 @@ KernelStages KernelOf(const Task& task, const Variant& chosen, const Target& tar
     }
     kernel.variants.push_back(variant.fn);
     kernel.variants.back().name = symbol;
+    NoteWarps(kernel.variants.back(), target);
   }
   kernel.schedule.variant = kernel.first_variant;
   return kernel;

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "ir/analysis/cross_thread.h"
 #include "ir/expr/substitute.h"
 #include "ir/expr/visitor.h"
 #include "support/check.h"
@@ -72,7 +73,7 @@ class Renamer {
   Function Result() const {
     Function result = Substitute(fn_, vars_);
     result.name = "kernel";
-    result.attributes.clear();
+    std::erase_if(result.attributes, [](const auto& note) { return note.first != kWithoutWarps; });
     for (const Var& var : fn_.vars) result.vars.emplace_back(vars_.at(var).as<VarNode>());
     result.body = RewriteBottomUp(
         result.body, [&](const Stmt& stmt) { return WithNewName(stmt); },

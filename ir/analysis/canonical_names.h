@@ -7,7 +7,7 @@ namespace tcc {
 // Returns the same function with names derived from positions, so that a schedule of one network's
 // function replays on an equal function of another network. FunctionKey does not change.
 //
-//   the function           kernel; attributes are dropped
+//   the function           kernel; attributes are dropped, except NoteWarps's
 //   parameters             p0, p1, ...
 //   allocated buffers      t0, t1, ... in textual order
 //   blocks                 b0, b1, ... in textual order; "b0.init" where the old name was another

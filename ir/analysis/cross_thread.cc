@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "ir/expr/visitor.h"
-#include "support/target.h"
 
 namespace tcc {
 namespace {
@@ -60,16 +59,26 @@ std::optional<CrossThreadReduction> MatchCrossThread(const For& nest) {
   return found.thread ? std::optional(found) : std::nullopt;
 }
 
-ThreadExchange ExchangeOf(const std::array<Expr, 3>& threads) {
+void NoteWarps(Function& fn, const Target& target) {
+  const std::string key(kWithoutWarps);
+  if (target.kind == TargetKind::kGpu && target.limits.warp == 0) {
+    fn.attributes[key] = "true";
+  } else {
+    fn.attributes.erase(key);
+  }
+}
+
+ThreadExchange ExchangeOf(const Function& fn, const std::array<Expr, 3>& threads) {
+  if (fn.attributes.contains(std::string(kWithoutWarps))) return {Const(kBool, 0), Const(kBool, 0)};
   Expr warps_are_whole =
       EqualsZero(FloorModulo(threads[0] * threads[1] * threads[2], Expr(Target::kWarp)));
   return {BothOf(warps_are_whole, EqualsZero(FloorModulo(Expr(Target::kWarp), threads[0]))),
           EqualsZero(FloorModulo(threads[0], Expr(Target::kWarp)))};
 }
 
-CrossThreadScratch ScratchOf(const CrossThreadReduction& reduction,
+CrossThreadScratch ScratchOf(const Function& fn, const CrossThreadReduction& reduction,
                              const std::array<Expr, 3>& threads) {
-  ThreadExchange exchange = ExchangeOf(threads);
+  ThreadExchange exchange = ExchangeOf(fn, threads);
   auto choose = [&](const Expr& in_warp, const Expr& in_warps, const Expr& else_value) {
     return SelectOf(exchange.in_warp, in_warp, SelectOf(exchange.in_warps, in_warps, else_value));
   };

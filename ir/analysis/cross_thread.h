@@ -2,9 +2,11 @@
 
 #include <array>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "ir/expr/function.h"
+#include "support/target.h"
 
 // Reductions across the threads of a block: a loop that feeds a reduction is bound to threadIdx.x.
 //
@@ -47,7 +49,14 @@ struct ThreadExchange {
   Expr in_warps;  // shuffles, a shared cell per warp, shuffles: x is a multiple of 32
   // else: a shared cell per thread, read one by one
 };
-ThreadExchange ExchangeOf(const std::array<Expr, 3>& threads);
+ThreadExchange ExchangeOf(const Function& fn, const std::array<Expr, 3>& threads);
+
+// Notes in a function for a GPU whether the target's threads exchange registers by shuffles;
+// without the note they do. Schedules and passes keep it. It takes effect on ReduceAcrossThreads
+// and on estimates of resources, so it must be there before either.
+void NoteWarps(Function& fn, const Target& target);
+// The attribute of that note, which renaming keeps.
+inline constexpr std::string_view kWithoutWarps = "without_warps";
 
 // The extra resources of the reduction: buffers per element of the combiner, and the number of
 // stores that it adds to those that combine inputs with partial results.
@@ -58,7 +67,7 @@ struct CrossThreadScratch {
   std::vector<Buffer> shared;   // for the exchange between warps; may have no cells
   Expr stores;
 };
-CrossThreadScratch ScratchOf(const CrossThreadReduction& reduction,
+CrossThreadScratch ScratchOf(const Function& fn, const CrossThreadReduction& reduction,
                              const std::array<Expr, 3>& threads);
 
 }  // namespace tcc

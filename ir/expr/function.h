@@ -28,7 +28,7 @@ struct Function {
   std::vector<Buffer> params;
   std::vector<Var> vars;
   Stmt body;
-  // Notes for people and reports (fused node names, ...), without semantics.
+  // Notes for people and reports (fused node names, ...), and NoteWarps's for passes.
   std::map<std::string, std::string> attributes;
 };
 

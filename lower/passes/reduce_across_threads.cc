@@ -64,14 +64,15 @@ int64_t LevelsOf(int64_t count) {
 // Lowers one reduction in a launch of `threads` threads.
 class Lowering {
  public:
-  Lowering(const CrossThreadReduction& reduction, const std::array<int64_t, 3>& threads,
-           const std::vector<const For*>& around, std::set<std::string>& names)
+  Lowering(const Function& fn, const CrossThreadReduction& reduction,
+           const std::array<int64_t, 3>& threads, const std::vector<const For*>& around,
+           std::set<std::string>& names)
       : r_(reduction), threads_(threads), names_(names) {
     std::array<Expr, 3> extents = {Expr(threads[0]), Expr(threads[1]), Expr(threads[2])};
-    ThreadExchange exchange = ExchangeOf(extents);
+    ThreadExchange exchange = ExchangeOf(fn, extents);
     in_warp_ = IsConstant(Simplify(exchange.in_warp), 1);
     in_warps_ = !in_warp_ && IsConstant(Simplify(exchange.in_warps), 1);
-    s_ = ScratchOf(reduction, extents);
+    s_ = ScratchOf(fn, reduction, extents);
     for (Buffer& buffer : s_.shared) buffer.shape[0] = Simplify(buffer.shape[0]);
     for (const For* loop : around) {
       if (IsThreadIdx(loop->for_kind)) index_[static_cast<size_t>(AxisOf(loop->for_kind))] = loop;
@@ -297,7 +298,7 @@ class Lowering {
 
 class ThreadReducer final : public Mutator {
  public:
-  explicit ThreadReducer(const Function& fn) {
+  explicit ThreadReducer(const Function& fn) : fn_(fn) {
     PreOrder(fn.body, [&](const Stmt& stmt) {
       if (const auto* block = stmt.as<Block>()) names_.insert(block->name);
       if (const auto* loop = stmt.as<For>()) {
@@ -332,7 +333,7 @@ class ThreadReducer final : public Mutator {
   Stmt Inside(const For& loop) {
     std::optional<CrossThreadReduction> reduction = MatchCrossThread(loop);
     if (reduction && threads_ && IsOutermost(*reduction->block)) {
-      return Lowering(*reduction, *threads_, loops_, names_).Lower();
+      return Lowering(fn_, *reduction, *threads_, loops_, names_).Lower();
     }
     loops_.push_back(&loop);
     Stmt result = RewriteChildren(loop);
@@ -376,6 +377,7 @@ class ThreadReducer final : public Mutator {
     return true;
   }
 
+  const Function& fn_;
   std::set<std::string> names_;  // the names of blocks and those in the keys of loops
   bool in_launch_ = false;
   std::optional<std::array<int64_t, 3>> threads_;  // the threads of the launch

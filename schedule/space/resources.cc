@@ -171,7 +171,7 @@ class NestMeter {
   std::optional<CrossThreadScratch> ScratchAt(const Stmt& stmt) const {
     const auto* loop = stmt.as<For>();
     std::optional<CrossThreadReduction> found = loop ? MatchCrossThread(*loop) : std::nullopt;
-    return found ? std::optional(ScratchOf(*found, threads_)) : std::nullopt;
+    return found ? std::optional(ScratchOf(fn_, *found, threads_)) : std::nullopt;
   }
 
   static std::vector<Buffer> BuffersOf(const CrossThreadScratch& scratch) {

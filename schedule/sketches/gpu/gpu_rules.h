@@ -104,7 +104,7 @@ std::vector<SketchState> TileForTensorCores(const SketchState& state, const Bloc
 //
 // A second way is in parts, so that few results keep many thread blocks busy (split-K): a free
 // number of parts of the longest reduce axis are tiled as one more axis of blocks, and the last
-// block of a tile adds them up (part_sum.h).
+// block of a tile adds them up (part_sum.h); for OpenCL a second launch does.
 //
 //   blockIdx.x(s.0...) {
 //     blockIdx.y(p) ... { ... part[p, ..] = registers }

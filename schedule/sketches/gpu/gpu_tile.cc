@@ -54,6 +54,7 @@ struct Tiling {
   ResultReader reader;
   // The reduction that sums up the parts, and what takes its results; null without parts.
   const Block* sum = nullptr;
+  LoopRef summed = {};  // its loop over parts
   ResultReader results = {};
 };
 
@@ -92,11 +93,14 @@ class ThreadTiled {
     r_[0] = {FuseAll(state_, r_[0])};
     state_.Do(DecomposeReduction{t_.block, r_[0][0]});
     state_.Do(ReverseComputeAt{t_.reader.block, threads});
-    if (t_.sum) state_.Do(ReverseComputeAt{t_.sum->name, tiles});
+    // OpenCL 1.2, 3.3.1: blocks of a launch do not see what others wrote.
+    const bool sums_behind = t_.sum && target_.api == GpuApi::kCuda;
+    if (sums_behind) state_.Do(ReverseComputeAt{t_.sum->name, tiles});
     for (const std::string& buffer : t_.operands) Stage(buffer);
     UnrollRegisters();
     PipelineStages();
-    if (t_.sum) SumParts(state_, *t_.sum, sums_, t_.results);
+    if (sums_behind) SumParts(state_, *t_.sum, sums_, t_.results);
+    if (t_.sum && !sums_behind) SumPartsApart(state_, *t_.sum, t_.summed, t_.results);
     return std::move(state_);
   }
 
@@ -339,6 +343,7 @@ SketchState TiledInParts(const SketchState& state, const Block& block, const Thr
                 .operands = OperandsOf(block),
                 .reader = {.block = name + ".out", .loops = {}},
                 .sum = &block,
+                .summed = LevelKey(loop, 0),
                 .results = reader};
   for (TiledLoop& reduced : tiling.reduce) {
     if (reduced.loop == part_loop) reduced.loop = LevelKey(part_loop, 1);

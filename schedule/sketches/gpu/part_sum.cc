@@ -4,6 +4,7 @@
 
 #include "ir/expr/evaluate.h"
 #include "ir/expr/visitor.h"
+#include "schedule/sketches/gpu/gpu_parts.h"
 #include "schedule/sketches/parts/block_pattern.h"
 #include "schedule/sketches/parts/default_tiles.h"
 #include "schedule/steps/compute_at.h"
@@ -86,6 +87,15 @@ void SumParts(SketchState& state, const Block& reduction, const std::vector<Summ
   for (const std::vector<LoopRef>& loops : {zeros, dealt.inner, reader.loops}) {
     Spread(state, loops, lanes);
   }
+}
+
+void SumPartsApart(SketchState& state, const Block& reduction, const LoopRef& parts,
+                   const ResultReader& reader) {
+  const LoopRef thread =
+      SpreadOverThreads(state, KeysOf(reduction, ItersOf(reduction, IterKind::kSpatial)));
+  state.Do(DecomposeReduction{reduction.name, parts});
+  state.Do(ReverseComputeAt{reader.block, thread});
+  for (const LoopRef& loop : reader.loops) state.Do(Unroll{loop});
 }
 
 }  // namespace tcc

@@ -20,4 +20,9 @@ struct SummedAxis {
 void SumParts(SketchState& state, const Block& reduction, const std::vector<SummedAxis>& axes,
               const ResultReader& reader);
 
+// Sums them up in a launch of their own, a thread for each result: for targets whose blocks do not
+// see what others wrote. RFactor left the sum as `reduction` at the root, with a loop over `parts`.
+void SumPartsApart(SketchState& state, const Block& reduction, const LoopRef& parts,
+                   const ResultReader& reader);
+
 }  // namespace tcc
