@@ -11,6 +11,7 @@
 #include "bench/subcommand.h"
 #include "bench/write_text.h"
 #include "runtime/cuda/cuda_device.h"
+#include "support/target_api.h"
 
 namespace tcc {
 namespace {
@@ -28,8 +29,8 @@ Status RunCalibrate(const CalibrateOptions& options) {
   calibration.quick = options.quick;
   if (!options.target.empty()) {
     TCC_ASSIGN_OR_RETURN(calibration.target, FindTarget(options.target));
-    if (calibration.target.kind != TargetKind::kGpu) {
-      return UsageError("--target {}: expected a GPU", options.target);
+    if (!IsCuda(calibration.target)) {
+      return UsageError("--target {}: expected a GPU of CUDA's", options.target);
     }
   }
   TCC_ASSIGN_OR_RETURN(CudaDeviceInfo device, ChosenGpu());

@@ -17,6 +17,7 @@
 #include "support/check.h"
 #include "support/numeric_mode.h"
 #include "support/target.h"
+#include "support/target_api.h"
 
 namespace tcc {
 namespace {
@@ -112,7 +113,11 @@ Status ExpectKernelSuites(const std::vector<std::string>& suites) {
 StatusOr<KernelsMode> ModeOf(const KernelsOptions& options) {
   const auto& [schedules, operators, db] = options;
   TCC_ASSIGN_OR_RETURN(Target target, FindTarget(operators.target));
-  bool on_gpu = target.kind == TargetKind::kGpu;
+  if (IsOpenCl(target)) {
+    return UsageError("target '{}' has no benchmarks; expected a CPU or a GPU of CUDA's",
+                      target.name);
+  }
+  bool on_gpu = IsCuda(target);
   if (!OperatorSuite(schedules.suite).empty()) {
     if (operators.text && !on_gpu) return UsageError("--text is for GPUs, not {}", target.name);
     if (operators.compile_only) return KernelsMode::kCompileOnly;

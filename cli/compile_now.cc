@@ -7,6 +7,7 @@
 #include "compiler/schedule_folder.h"
 #include "compiler/tune_graph.h"
 #include "runtime/cuda/cuda_driver.h"
+#include "support/target_api.h"
 
 namespace tcc {
 namespace {
@@ -50,7 +51,7 @@ StatusOr<Target> TargetOf(const CompileNowOptions& options) {
 }
 
 GpuCode CodeForDriver(const Target& target) {
-  if (target.kind != TargetKind::kGpu) return GpuCode::kCubin;
+  if (!IsCuda(target)) return GpuCode::kCubin;
   StatusOr<CudaDriver> driver = OpenCudaDriver();
   return driver.ok() && driver->takes_notes ? GpuCode::kCudaText : GpuCode::kCubin;
 }

@@ -25,6 +25,7 @@
 #include "support/environment.h"
 #include "support/status.h"
 #include "support/target.h"
+#include "support/target_api.h"
 #include "support/temporary_folder.h"
 #include "support/version.h"
 
@@ -176,7 +177,7 @@ DoctorCheck CheckNvrtc() {
   std::vector<std::string> compiled;
   Status failure = OkStatus();
   for (const Target& target : AllTargets()) {
-    if (target.kind != TargetKind::kGpu) continue;
+    if (!IsCuda(target)) continue;
     Status status = nvrtc->Compile(kDoctorKernel, target.sm).status();
     if (status.ok()) {
       compiled.push_back(target.name);

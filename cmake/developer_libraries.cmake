@@ -3,7 +3,7 @@
 set(developer_headers ${CMAKE_INSTALL_INCLUDEDIR}/tcc-developer)
 set(developer_libraries tcc_support tcc_ir tcc_models tcc_graph tcc_schedule tcc_lower
     tcc_autodiff_features tcc_artefact tcc_runtime tcc_cuda_emulator tcc_codegen_cuda tcc_codegen_llvm
-    tcc_codegen_vdla tcc_search
+    tcc_codegen_opencl tcc_codegen_vdla tcc_search
     tcc_compiler tcc_api)
 
 # tcc-developer::tcc_api has all of them, in this build as where it is installed.

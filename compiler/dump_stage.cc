@@ -166,7 +166,7 @@ bool IsStageOf(const Target& target, Stage stage) {
     case TargetKind::kCpu:
       return stage != Stage::kPtx;
     case TargetKind::kGpu:
-      return true;
+      return target.api == GpuApi::kCuda || stage <= Stage::kSource;
     case TargetKind::kReference:
       return stage <= Stage::kTensor;
   }

@@ -7,6 +7,7 @@
 #include "compiler/tunable_network.h"
 #include "search/tuning/emit_batch.h"
 #include "support/device_profile.h"
+#include "support/target_api.h"
 #include "support/version.h"
 
 namespace tcc {
@@ -47,8 +48,8 @@ StatusOr<std::vector<std::vector<StoredTrial>>> KnownOf(const std::vector<Worklo
 StatusOr<EmittedCounts> EmitCandidates(Graph graph, const EmitCandidatesOptions& options,
                                        Database* database, const std::string& path) {
   const CompileOptions& compile = options.compile;
-  if (compile.target.kind != TargetKind::kGpu) {
-    return UsageError("target '{}' is no GPU; expected one whose candidates a batch holds",
+  if (!IsCuda(compile.target)) {
+    return UsageError("target '{}' is no GPU of CUDA's; expected one whose candidates a batch holds",
                       compile.target.name);
   }
   TCC_RETURN_IF_ERROR(CheckWritable(path));

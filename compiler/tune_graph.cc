@@ -19,6 +19,7 @@
 #include "search/measure/local_network.h"
 #include "support/check.h"
 #include "support/stopwatch.h"
+#include "support/target_api.h"
 #include "support/temporary_folder.h"
 
 namespace tcc {
@@ -43,7 +44,8 @@ Status ExpectMeasurable(const Target& target, bool elsewhere) {
     case TargetKind::kCpu:
       return elsewhere ? OkStatus() : CheckCpuFeatures(RequiredCpuFeatures(target));
     case TargetKind::kGpu:
-      return OkStatus();  // the worker names its device
+      if (IsCuda(target)) return OkStatus();  // the worker names its device
+      return Missing("kernels for '{}' cannot be measured: no worker runs them", target.name);
     case TargetKind::kReference:
       return Missing("kernels for '{}' cannot be measured: nothing is compiled for it",
                      target.name);

@@ -31,10 +31,13 @@ bool IsFitted(const CpuConstantRow& row) {
 // an H100 expects to be 1.1 times as fast as the first one take 0.97 of the time of those that were
 // chosen before, and one takes longer, by 7 %; on the H100 itself 0.91, nine take longer.
 constexpr double kMargin = 1.1;
+// The row of sm 0 stands for any GPU that OpenCL drives. All of it is a guess, between a phone's
+// and a workstation's; it has no tensor cores, and the rate of theirs is that of multiply-adds.
 constexpr GpuProfile kGpus[] = {
     // sm, device, multiprocessors, warps, blocks, shared memory, what of it is reserved per block,
     // the margin of starts;
     // clock, multiply-adds, on tensor cores, L2, its rate, memory's rate, launch
+    {{0, "OpenCL", 16, 32, 16, 64 * kKiB, 0}, 1.2e9, 2, 64, 1e6, 300e9, 100e9, 10e-6},
     {{75, "Tesla T4", 40, 32, 16, 64 * kKiB, 0}, 1.59e9, 2, 512, 4e6, 1.27e12, 320e9, 2e-6},
     {{80, "NVIDIA A100", 108, 64, 32, 164 * kKiB, kKiB},
      1.41e9,

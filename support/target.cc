@@ -96,6 +96,25 @@ Target OnHost(std::string name, Accelerator accelerator) {
           .accelerator = accelerator};
 }
 
+// Returns the target of any GPU of the last ten years, by the least that OpenCL's drivers for them
+// report. Its registers are a guess: drivers do not tell.
+Target OpenClGpu() {
+  const GpuProfile& gpu = GpuProfileOf(0);
+  constexpr int64_t kSharedBytes = 32 * kKiB;
+  return {.name = "opencl",
+          .kind = TargetKind::kGpu,
+          .api = GpuApi::kOpenCl,
+          .shared_bytes = kSharedBytes,
+          .multiprocessors = gpu.multiprocessors,
+          .limits = {.max_threads = 256,
+                     .max_threads_in_z = 256,
+                     .max_blocks = kCudaLimits.max_blocks,
+                     .registers = 255,
+                     .register_file = 65536,
+                     .default_shared_bytes = kSharedBytes,
+                     .max_shared_bytes = kSharedBytes}};
+}
+
 const std::vector<Target>& Table() {
   static const auto* table = new std::vector<Target>{
       OnHost("native", Accelerator::kNone),
@@ -180,6 +199,7 @@ const std::vector<Target>& Table() {
       Gpu("sm_86", 86),
       Gpu("sm_89", 89),
       Gpu("sm_90a", 90),
+      OpenClGpu(),
   };
   return *table;
 }

@@ -29,11 +29,13 @@ EDGES = {
     "autodiff_features": {"ir", "schedule"},
     "codegen_cuda": {"ir", "lower", "tcc_artefact"},
     "codegen_llvm": {"ir", "lower", "tcc_artefact"},
+    # Its texts of kernels are CUDA's in another dialect (codegen_cuda/text/dialect.h).
+    "codegen_opencl": {"ir", "lower", "codegen_cuda", "tcc_artefact"},
     "codegen_vdla": {"ir", "lower", "tcc_artefact"},
     "runtime": set(),
     "search": {"ir", "schedule", "lower", "autodiff_features", "runtime"},
     "compiler": {"ir", "models", "graph", "schedule", "lower", "autodiff_features", "codegen_cuda",
-                 "codegen_llvm", "codegen_vdla", "runtime", "search"},
+                 "codegen_llvm", "codegen_opencl", "codegen_vdla", "runtime", "search"},
     "api": {"ir", "models", "runtime", "compiler"},
     "examples": set(),  # sees what is installed: <tcc/tcc.h>
     "cli": {"*"},

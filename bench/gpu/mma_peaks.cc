@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "support/check.h"
+#include "support/target_api.h"
 
 namespace tcc {
 namespace {
@@ -87,7 +88,7 @@ std::string Filled(std::initializer_list<std::pair<std::string_view, std::string
 std::vector<MmaRow> RowsOf(const Target& target) {
   std::vector<MmaRow> rows;
   for (const MmaRow& row : kRows) {
-    bool has = target.kind == TargetKind::kGpu && row.first_sm <= target.sm;
+    bool has = IsCuda(target) && row.first_sm <= target.sm;
     if (has && target.sm <= row.last_sm) rows.push_back(row);
   }
   return rows;

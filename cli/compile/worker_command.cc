@@ -6,7 +6,6 @@
 #include "cli/compile/run_tuning.h"
 #include "cli/stop_on_signal.h"
 #include "cli/threads_option.h"
-#include "runtime/artefact/artefact_device.h"
 #include "search/fleet/fleet.h"
 
 namespace tcc {

@@ -11,6 +11,7 @@
 
 #include "codegen_cuda/emulator/driver_calls.h"
 #include "codegen_cuda/emulator/driver_machine.h"
+#include "support/target_api.h"
 
 namespace tcc::emulator {
 namespace {
@@ -126,7 +127,7 @@ StatusOr<std::vector<Target>> EmulatedTargets() {
   std::vector<Target> targets;
   std::vector<int> known;
   for (const Target& target : AllTargets()) {
-    if (target.kind != TargetKind::kGpu) continue;
+    if (!IsCuda(target)) continue;
     known.push_back(target.sm);
     if (only.empty() || only == std::to_string(target.sm)) targets.push_back(target);
   }

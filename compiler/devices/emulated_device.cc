@@ -6,6 +6,7 @@
 #include "compiler/devices/reference_device.h"
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/cuda/cuda_driver.h"
+#include "support/target_api.h"
 #include "support/temporary_folder.h"
 
 namespace tcc {
@@ -28,7 +29,7 @@ StatusOr<LoadOptions> LoadOptionsFor(const Target& target, Execution execution) 
   LoadOptions load;
   load.devices = AllDevices();
   if (execution == Execution::kDevice) {
-    if (target.kind == TargetKind::kGpu) TCC_RETURN_IF_ERROR(OpenCudaDriver().status());
+    if (IsCuda(target)) TCC_RETURN_IF_ERROR(OpenCudaDriver().status());
     return load;
   }
   if (IsForeignCpu(target)) {
@@ -39,6 +40,10 @@ StatusOr<LoadOptions> LoadOptionsFor(const Target& target, Execution execution) 
   }
   if (target.kind != TargetKind::kGpu) {
     return UsageError("--emulate runs kernels for GPUs and foreign CPUs; target '{}' is neither",
+                      target.name);
+  }
+  if (!IsCuda(target)) {
+    return UsageError("--emulate runs CUDA's kernels; those for '{}' are in another language",
                       target.name);
   }
   // Check these here, because a driver can only report that it could not load a module.

@@ -6,6 +6,7 @@
 #include "runtime/cuda/cuda_queue.h"
 #include "support/check.h"
 #include "support/environment.h"
+#include "support/target_api.h"
 
 namespace tcc {
 namespace {
@@ -60,7 +61,7 @@ StatusOr<Target> TargetOf(const CudaDeviceInfo& device) {
   const Target* with_code = nullptr;
   const Target* with_ptx = nullptr;
   for (const Target& target : AllTargets()) {
-    if (target.kind != TargetKind::kGpu) continue;
+    if (!IsCuda(target)) continue;
     const bool has_suffix = HasSuffix(target.name);
     const CudaImageChoice choice = ChooseImage(device.sm, target.sm, has_suffix, !has_suffix);
     if (choice == CudaImageChoice::kNone) continue;

@@ -18,6 +18,7 @@
 #include "runtime/supervise/task_runner.h"
 #include "support/file.h"
 #include "support/stopwatch.h"
+#include "support/target_api.h"
 
 namespace tcc {
 namespace {
@@ -91,7 +92,7 @@ Status ExpectCode(const CandidateBatch& batch, const ReadyMessage& device) {
   StatusOr<Target> found = FindTarget(batch.header().target);
   if (!found.ok()) return InvalidInput("the batch is for an {}", Message(found.status()));
   const Target& target = *found;
-  if (target.kind != TargetKind::kGpu || !device.gpu) {
+  if (!IsCuda(target) || !device.gpu) {
     return Missing("kernels for '{}' are not measured on a GPU", target.name);
   }
   TCC_RETURN_IF_ERROR(ExpectRuns(target, device));

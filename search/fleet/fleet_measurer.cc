@@ -11,6 +11,7 @@
 #include "support/sha256.h"
 #include "support/stop.h"
 #include "support/stopwatch.h"
+#include "support/target_api.h"
 
 namespace tcc {
 namespace {
@@ -206,7 +207,7 @@ Status FleetMeasurer::ExpectWorkers() {
 
 bool Runs(const Target& target, const ReadyMessage& ready) {
   if (target.kind != TargetKind::kGpu) return target.kind == TargetKind::kCpu && !ready.gpu;
-  return ready.gpu && ExpectRuns(target, ready).ok();
+  return IsCuda(target) && ready.gpu && ExpectRuns(target, ready).ok();
 }
 
 }  // namespace
