@@ -1,7 +1,10 @@
+#include "ir/analysis/cross_thread.h"
 #include "schedule/sketches/parts/sketch.h"
+#include "support/target_api.h"
 #include "tests/codegen_cuda/emulated/emulated_program.h"
 #include "tests/codegen_cuda/on_device/run_kernel.h"
 #include "tests/codegen_cuda/on_device/run_on_device.h"
+#include "tests/codegen_opencl/syntax/opencl_syntax.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/nvrtc_sample.h"
 #include "tests/fuzz/operator_point.h"
@@ -34,14 +37,17 @@ struct Machine {
   NvrtcSample& sample;
   // The target of the device at hand; nothing: the emulator, which has all.
   std::optional<Target> device = std::nullopt;
+  // The emulator runs CUDA text of functions for this one, whose own text must compile.
+  std::optional<Target> opencl = std::nullopt;
   GpuCode code = GpuCode::kCubin;
   bool is_there = true;  // the device; what would run there is compiled in any case
 
   Target AnyTarget(Random& random) const {
     if (device) return *device;
+    if (opencl) return *opencl;
     std::vector<const Target*> targets;
     for (const Target& target : AllTargets()) {
-      if (target.kind == TargetKind::kGpu) targets.push_back(&target);
+      if (IsCuda(target)) targets.push_back(&target);
     }
     return *targets[random.Below(targets.size())];
   }
@@ -50,10 +56,18 @@ struct Machine {
     return [this, target](const Function& fn, std::vector<Tensor>& arguments) -> Status {
       if (device && !is_there) return CompileForDevice(fn, target, arguments);
       if (device) return RunOnDevice(fn, target, code, arguments);
+      if (opencl) TCC_RETURN_IF_ERROR(CheckOpenCl(fn, target));
       Status status = RunEmulated(fn, target, arguments);
+      if (opencl) return status;
       if (status.ok()) sample.Add(fn);
       return status;
     };
+  }
+
+  static Status CheckOpenCl(const Function& fn, const Target& target) {
+    TCC_ASSIGN_OR_RETURN(PreparedFunction parts, LoweredParts(fn));
+    TCC_ASSIGN_OR_RETURN(std::string text, OpenClTextOf({&parts.main, 1}, target));
+    return CheckOpenClText(text);
   }
 
   // What a sketch makes has code.
@@ -76,6 +90,7 @@ Status CheckTypedPoint(const Machine& machine, Random& random, Histogram& histog
   for (;;) {
     const Target target = machine.AnyTarget(random);
     TypedFunction typed = RandomTypedFunction(random);
+    NoteWarps(typed.fn, target);
     ScheduledFunction scheduled{.name = "typed", .fn = typed.fn, .trace = {}};
     std::vector<Sketch> sketches = GenerateSketches(typed.fn, target);
     const Sketch& sketch = sketches[random.Below(sketches.size())];
@@ -130,6 +145,7 @@ Status CheckSpikePoint(const Machine& machine, Random& random, Histogram& histog
   for (;;) {
     const Target target = machine.AnyTarget(random);
     SpikeProgram spike = BuildSpike(random.Below(SpikeCount()), random);
+    NoteWarps(spike.fn, target);
     StatusOr<SymbolicProgram> program = Instantiate(spike.fn, spike.trace);
     if (!program.ok() || !HasThreads(program->fn)) continue;
     PointCheckOptions options;
@@ -154,8 +170,8 @@ Status CheckPointOf(uint64_t seed, const Machine& machine, Histogram& histogram)
   const Target target = machine.AnyTarget(random);
   // These look for a target that has points of theirs.
   if (place == 9) return CheckSpikePoint(machine, random, histogram);
-  if (place == 8) return CheckProductPoint(machine, random, histogram);
-  if (place == 7) return CheckTypedPoint(machine, random, histogram);
+  if (place == 8 && !machine.opencl) return CheckProductPoint(machine, random, histogram);
+  if (place >= 7) return CheckTypedPoint(machine, random, histogram);
   CountTarget(target, histogram);
   if (place == 6) {
     PointCheckOptions options;
@@ -197,6 +213,15 @@ FuzzResult FuzzCuda(const FuzzOptions& options) {
   });
   if (!machine.device) sample.Check(result);
   return result;
+}
+
+FuzzResult FuzzOpenCl(const FuzzOptions& options) {
+  StartWatchdog({.seconds = 300, .resident_bytes = int64_t{4} << 30});
+  NvrtcSample none(0);
+  const Machine machine{.sample = none, .opencl = FindTarget("opencl").value()};
+  return RunPoints("opencl", options, [&](uint64_t seed, Histogram& histogram) {
+    return CheckPointOf(seed, machine, histogram);
+  });
 }
 
 }  // namespace tcc

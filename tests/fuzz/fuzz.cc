@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "support/check.h"
+#include "support/target_api.h"
 #include "tests/fuzz/watchdog.h"
 
 namespace tcc {
@@ -27,7 +28,7 @@ void DescribeRunningPoint(std::string text) {
 StatusOr<Target> FindGpuTarget(const std::string& option, const std::string& name) {
   StatusOr<Target> target = FindTarget(name);
   if (!target.ok()) return Annotate(target.status(), option);
-  if (target->kind == TargetKind::kGpu) return target;
+  if (IsCuda(*target)) return target;
   return UsageError("{}: expected a GPU; got '{}'", option, name);
 }
 

@@ -61,6 +61,7 @@ FuzzResult FuzzLegality(const FuzzOptions& options);
 FuzzResult FuzzMachineLegality(const FuzzOptions& options);  // legality with a target
 FuzzResult FuzzModel(const FuzzOptions& options);
 FuzzResult FuzzPlanted(const FuzzOptions& options);
+FuzzResult FuzzOpenCl(const FuzzOptions& options);
 FuzzResult FuzzSchedule(const FuzzOptions& options);
 FuzzResult FuzzText(const FuzzOptions& options);
 FuzzResult ListSketches(const FuzzOptions& options);

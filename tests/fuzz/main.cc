@@ -31,6 +31,8 @@ constexpr Subcommand kSubcommands[] = {
      "points that satisfy the constraints lower, fit and compile; those that do not do not"},
     {"model", FuzzModel,
      "random models, with free dimensions too: machine code, interpreter and graph passes agree"},
+    {"opencl", FuzzOpenCl,
+     "the same for OpenCL: its text compiles, and the emulator runs the kernels as CUDA text"},
     {"planted", FuzzPlanted, "known mistakes, planted into right programs, are found"},
     {"schedule", FuzzSchedule,
      "symbolic programs and free sizes: Substitute, Replay, interpreter and machine code agree"},

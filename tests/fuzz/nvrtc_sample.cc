@@ -1,6 +1,7 @@
 #include "tests/fuzz/nvrtc_sample.h"
 
 #include "codegen_cuda/nvrtc/nvrtc.h"
+#include "support/target_api.h"
 #include "tests/codegen_cuda/emulated/emulated_program.h"
 
 namespace tcc {
@@ -22,7 +23,7 @@ void NvrtcSample::Check(FuzzResult& result) const {
   // The compiler's front end takes longer for the prelude than for most kernels.
   constexpr size_t kTogether = 10;
   for (const Target& target : AllTargets()) {
-    if (target.kind != TargetKind::kGpu) continue;
+    if (!IsCuda(target)) continue;
     std::vector<Function> fitting;
     for (const Function& fn : lowered_) {
       if (EmitCuda({{fn}}, target).ok()) fitting.push_back(fn);

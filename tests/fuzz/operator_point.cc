@@ -5,6 +5,7 @@
 
 #include "graph/variants/interpret_graph.h"
 #include "ir/analysis/accesses.h"
+#include "ir/analysis/cross_thread.h"
 #include "ir/interpret/interpreter.h"
 #include "ir/simplify/simplify.h"
 #include "lower/pipeline.h"
@@ -180,6 +181,7 @@ Status CheckOperatorPoint(const OperatorPoint& wanted, uint64_t seed, Histogram&
       ++histogram["sketches where random steps were refused"];
     }
     TCC_ASSIGN_OR_RETURN(Subject subject, AnySubject(point.op, point.real, random));
+    NoteWarps(subject.fn, FindTarget(point.gpu).value());
     ScheduledFunction scheduled = ScheduleFor(subject, point, random);
     if (tries < kTriesForWanted && !HoldsWanted(point, scheduled.trace)) continue;
     TCC_ASSIGN_OR_RETURN(bool checked, CheckSubject(point, subject, scheduled, random, histogram));

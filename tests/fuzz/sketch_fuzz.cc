@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "ir/analysis/cross_thread.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/random/task_functions.h"
 #include "tests/fuzz/schedule_point.h"
@@ -14,18 +15,24 @@ namespace {
 constexpr int64_t kMaxInstances = 20'000'000;
 
 struct SketchOfTask {
-  const TaskFunction* task;
+  TaskFunction task;
   Sketch sketch;
 };
+
+TaskFunction Noted(TaskFunction task, const Target& target) {
+  NoteWarps(task.fn, target);
+  return task;
+}
 
 // Every sketch of every operator of the built-in networks.
 const std::vector<SketchOfTask>& ZooSketches(const Target& target) {
   static auto* made = new std::map<std::string, std::vector<SketchOfTask>>;
   auto [found, fresh] = made->try_emplace(target.name);
   if (!fresh) return found->second;
-  for (const TaskFunction& task : ZooTaskFunctions()) {
+  for (const TaskFunction& of_any : ZooTaskFunctions()) {
+    const TaskFunction task = Noted(of_any, target);
     for (Sketch& sketch : GenerateSketches(task.fn, target)) {
-      found->second.push_back({&task, std::move(sketch)});
+      found->second.push_back({task, std::move(sketch)});
     }
   }
   return found->second;
@@ -51,12 +58,12 @@ Status CheckSketchPoint(uint64_t seed, const Target& target, const PointCheckOpt
     const std::vector<SketchOfTask>& sketches = ZooSketches(target);
     const SketchOfTask& row = sketches[seed / 2 % sketches.size()];
     ++histogram["built-in networks: " + row.sketch.name];
-    return CheckSketch(*row.task, row.sketch, options, limits, random, histogram).status();
+    return CheckSketch(row.task, row.sketch, options, limits, random, histogram).status();
   }
   for (;;) {
     TCC_ASSIGN_OR_RETURN(std::vector<TaskFunction> tasks, RandomTaskFunctions(random));
     if (tasks.empty()) continue;
-    const TaskFunction& task = tasks[random.Below(tasks.size())];
+    const TaskFunction task = Noted(tasks[random.Below(tasks.size())], target);
     std::vector<Sketch> sketches = GenerateSketches(task.fn, target);
     const Sketch& sketch = sketches[random.Below(sketches.size())];
     ++histogram["random models: " + sketch.name];
@@ -84,14 +91,14 @@ FuzzResult FuzzEverySketch(FuzzOptions options, const Target& target) {
     seen.insert(s);
     Random random(seed);
     for (; most[s] <= kMaxInstances; most[s] *= 2) {
-      StatusOr<bool> checked = CheckSketch(*row.task, row.sketch, {}, {most[s]}, random, histogram);
+      StatusOr<bool> checked = CheckSketch(row.task, row.sketch, {}, {most[s]}, random, histogram);
       if (!checked.ok()) return checked.status();
       if (*checked) {
         ++histogram["points of sketch: " + row.sketch.name];
         return OkStatus();
       }
     }
-    return absl::InternalError(row.task->nodes + ", sketch " + row.sketch.name +
+    return absl::InternalError(row.task.nodes + ", sketch " + row.sketch.name +
                                ": no point could be checked");
   });
   result.histogram["sketches seen"] = static_cast<int64_t>(seen.size());

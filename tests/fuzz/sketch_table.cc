@@ -2,6 +2,7 @@
 #include <set>
 
 #include "ir/analysis/accesses.h"
+#include "ir/analysis/cross_thread.h"
 #include "ir/expr/evaluate.h"
 #include "ir/expr/visitor.h"
 #include "schedule/sketches/parts/block_pattern.h"
@@ -182,8 +183,12 @@ FuzzResult ListSketches(const FuzzOptions& options) {
   fmt::print("network\ttask\tvariant\ttarget\tblock\tkind\tsketches\ttiled\tfirst sketch\n");
   std::vector<TaskFunction> tasks = ZooTaskFunctions(options.zoo);
   for (TaskFunction& task : OrderedTaskFunctions()) tasks.push_back(std::move(task));
-  for (const TaskFunction& task : tasks) {
-    for (const char* name : {"native", "sm_86"}) table.Add(task, FindTarget(name).value());
+  for (TaskFunction& task : tasks) {
+    for (const char* name : {"native", "sm_86", "opencl"}) {
+      const Target target = FindTarget(name).value();
+      NoteWarps(task.fn, target);
+      table.Add(task, target);
+    }
   }
   return result;
 }

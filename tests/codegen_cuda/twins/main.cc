@@ -9,6 +9,7 @@
 
 #include "cli/exit_code.h"
 #include "support/file.h"
+#include "support/target_api.h"
 #include "tests/codegen_cuda/kernels/fact_kernels.h"
 #include "tests/codegen_cuda/on_device/run_kernel.h"
 #include "tests/codegen_cuda/twins/run_apart.h"
@@ -95,7 +96,7 @@ Status Plant(const std::string& name, std::vector<Twin>& twins) {
 int CompileAll(const std::string& name, const std::vector<Twin>& twins) {
   StatusOr<Target> target = FindTarget(name);
   if (!target.ok()) return Refuse(target.status());
-  if (target->kind != TargetKind::kGpu) {
+  if (!IsCuda(*target)) {
     return Refuse(UsageError("--compile-only: expected a GPU; got '{}'", name));
   }
   Images images(*target, GpuCode::kCubin);
