@@ -20,9 +20,14 @@ constexpr size_t kHeaderBytes = kMagic.size() + sizeof(Sha256Digest);
 // The most of a compiler's log that a message holds.
 constexpr size_t kMaxLogBytes = 4096;
 
+// PoCL 3.1 makes loops that hold a barrier and a condition wrong, down to stores beside buffers,
+// unless it leaves the kernel as it is.
+constexpr std::string_view kPocl = "Portable Computing Language";
+
 // Returns options that let operations give nothing but OpenCL's own bounds allow.
 std::string OptionsFor(const OpenClDeviceInfo& device) {
   std::string options = "-cl-std=CL1.2";
+  if (device.platform_name == kPocl) options += " -cl-opt-disable";
   if (device.rounds_division) options += " -cl-fp32-correctly-rounded-divide-sqrt";
   return options;
 }
