@@ -82,7 +82,7 @@ class Doctor(CommandTest):
         rows = json.loads(self.call("devices", "--json"))
         names = [row["name"] for row in rows]
         self.assertEqual([name for name in names if name not in ("cuda", "opencl")],
-                         ["cpu", "reference"])
+                         ["cpu", "vdla", "reference"])
         self.assertGreaterEqual(rows[0]["threads"], 1)
         self.assertTrue(self.call("devices").startswith("cpu "))
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>
 
@@ -143,17 +144,22 @@ TEST_CASE(
                                       kOpenClDeviceNotAvailable};
   std::set<std::string> functions;
   size_t faults = 0;
-  for (auto* scenario : kScenarios) {
-    for (bool is_cached : {false, true}) {
-      const Baseline baseline = RunWithoutFaults(fake, scenario, is_cached);
-      for (size_t call = 0; call < baseline.calls.size(); ++call) {
-        functions.insert(baseline.calls[call]);
-        for (OpenClResult error : kErrors) {
-          REQUIRE(Complaint(fake, baseline, call, error) == "");
-          ++faults;
-        }
+  auto fail_all = [&](const Baseline& baseline, size_t calls) {
+    for (size_t call = 0; call < calls; ++call) {
+      functions.insert(baseline.calls[call]);
+      for (OpenClResult error : kErrors) {
+        REQUIRE(Complaint(fake, baseline, call, error) == "");
+        ++faults;
       }
     }
+  };
+  // Only loading differs where nothing is kept.
+  const Baseline anew = RunWithoutFaults(fake, RunStraight, false);
+  const auto loaded = std::ranges::find(anew.calls, "clCreateCommandQueue");
+  fail_all(anew, static_cast<size_t>(loaded - anew.calls.begin()));
+  for (auto* scenario : kScenarios) {
+    const Baseline baseline = RunWithoutFaults(fake, scenario, true);
+    fail_all(baseline, baseline.calls.size());
   }
   CHECK(faults > 2000);
   // All but the question for a log.

@@ -127,8 +127,9 @@ TEST_CASE("a program that is not OpenCL C, or not whole, is refused", "[runtime]
     artefact.kernels = OwnBytes({bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(size)});
     CHECK(Loaded(artefact).code() == absl::StatusCode::kInvalidArgument);
   }
-  // Text is whatever it is: the driver sees to that.
-  for (size_t at = 0; at < bytes.size(); ++at) {
+  // The text is the driver's to judge, so a few damages of it do.
+  const size_t text = HandText().size();
+  for (size_t at = 0; at < bytes.size(); at += at > 16 && at < text ? 97 : 1) {
     std::vector<uint8_t> damaged = bytes;
     damaged[at] ^= 0x81;
     artefact.kernels = OwnBytes(std::move(damaged));
