@@ -44,6 +44,8 @@ BACKENDS = (
     # An architecture of CPUs is inside of codegen_llvm, whose own lines for it are in tables there.
     Backend("arm64", r"kArm64|[Aa]arch64|arm64", ("codegen_llvm/",),
             ("compiler/devices/foreign_cpu_device", "tools/qemu/", "cmake/arm64.cmake"), 14),
+    Backend("opencl", r"[Oo]pen_?[Cc][Ll]",
+            ("codegen_opencl/", "support/opencl/", "support/target_api.h"), ("runtime/opencl/",), 15),
     Backend("vdla", r"[Vv]dla|kVdla|Accelerator::",
             ("codegen_vdla/", "schedule/sketches/vdla/", "graph/variants/accelerator_blocks.cc",
              "schedule/space/vdla_limits", "support/vdla_config.h"),
