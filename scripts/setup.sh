@@ -20,7 +20,7 @@ test_packages=(
   g++ git ca-certificates ccache xz-utils clang-format-19 clang-tidy-19 libclang-rt-19-dev
   pkg-config catch2 libonnx-testdata strace postgresql chromium groff-base zsh
   python3 python3-venv python3-pip
-  pocl-opencl-icd ocl-icd-libopencl1 opencl-c-headers
+  pocl-opencl-icd ocl-icd-libopencl1 opencl-c-headers oclgrind
   libdnnl2 libopenblas0-pthread
 )
 python_packages=(
