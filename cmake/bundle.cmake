@@ -69,7 +69,8 @@ foreach(program tcc tcc-worker tcc-bench)
 endforeach()
 if(TCC_TESTS)
   tcc_static_program(tcc-fuzz portable
-    LIBRARIES ${portable_libraries} tcc_test_programs tcc_test_on_device tcc_test_emulated)
+    LIBRARIES ${portable_libraries} tcc_test_programs tcc_test_on_device tcc_test_emulated
+              tcc_test_opencl_syntax)
   tcc_static_program(tcc-twins portable
     LIBRARIES ${portable_libraries} tcc_test_kernels tcc_test_on_device)
 endif()

@@ -102,32 +102,39 @@ std::vector<std::string> WordsOf(const std::string& line) {
   return words;
 }
 
-// Returns the name that a line "const TYPE NAME = VALUE;" or "TCC_LOCAL(TYPE, NAME, COUNT);"
-// declares; "" for any other line.
-std::string DeclaredIn(const std::string& line) {
+// Returns the name that a line defines and does nothing else: "const TYPE NAME = VALUE;",
+// "TYPE NAME;", "NAME = VALUE;" or "TCC_LOCAL(TYPE, NAME, COUNT);"; "" for any other line.
+std::string DefinedIn(const std::string& line) {
   const size_t begin = line.find_first_not_of(' ');
-  if (begin == std::string::npos) return "";
+  if (begin == std::string::npos || !line.ends_with(";")) return "";
   if (line.compare(begin, 10, "TCC_LOCAL(") == 0) return WordsOf(line)[2];
-  if (line.compare(begin, 6, "const ") != 0) return "";
   const size_t equals = line.find(" = ");
-  if (equals == std::string::npos) return "";
-  std::vector<std::string> words = WordsOf(line.substr(0, equals));
-  return words.back();
+  const std::string left =
+      line.substr(begin, equals == std::string::npos ? equals : equals - begin);
+  const std::vector<std::string> words = WordsOf(left);
+  if (equals == std::string::npos) {
+    return words.size() == 2 && left == words[0] + " " + words[1] + ";" ? words[1] : "";
+  }
+  const bool declares = words.size() == 3 && words[0] == "const";
+  return declares || left == words[0] ? words.back() : "";
 }
 
 }  // namespace
 
-// A use stands behind its constant, so that one pass from the end suffices.
+// Definitions stand before what reads them, so that one pass from the end finds those that only
+// others like them read.
 void KernelText::DropUnused() {
-  std::unordered_map<std::string, int> uses;
-  for (const std::string& line : lines_) {
-    for (const std::string& word : WordsOf(line)) ++uses[word];
-  }
+  std::unordered_map<std::string, int> reads;
+  auto count = [&](const std::string& line, int step) {
+    for (const std::string& word : WordsOf(line)) reads[word] += step;
+    if (std::string defined = DefinedIn(line); !defined.empty()) reads[defined] -= step;
+  };
+  for (const std::string& line : lines_) count(line, 1);
   std::vector<std::string> kept;
   for (size_t i = lines_.size(); i-- > 0;) {
-    const std::string declared = DeclaredIn(lines_[i]);
-    if (!declared.empty() && uses[declared] == 1) {
-      for (const std::string& word : WordsOf(lines_[i])) --uses[word];
+    const std::string defined = DefinedIn(lines_[i]);
+    if (!defined.empty() && reads[defined] == 0) {
+      count(lines_[i], -1);
     } else {
       kept.push_back(std::move(lines_[i]));
     }

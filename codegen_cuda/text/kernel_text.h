@@ -41,7 +41,7 @@ class KernelText {
   std::vector<std::string> TakeLines();
   void Append(std::vector<std::string> lines);
 
-  // Removes the constants and the thread's own arrays that nothing uses.
+  // Removes constants, variables and the thread's own arrays that nothing reads.
   void DropUnused();
 
   std::string Text() const;

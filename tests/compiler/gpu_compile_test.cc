@@ -15,6 +15,7 @@
 #include "runtime/executor/executor.h"
 #include "schedule/analysis/loop_tree.h"
 #include "schedule/steps/loop_kind.h"
+#include "support/target_api.h"
 #include "tests/compiler/run_compiled.h"
 #include "tests/ir/parsed_graph.h"
 
@@ -219,7 +220,7 @@ TEST_CASE("the core of attention is one launch where no start is expected to be 
   return y
 })");
   for (const Target& target : AllTargets()) {
-    if (target.kind != TargetKind::kGpu || TakesFasterStarts(target)) continue;
+    if (!IsCuda(target) || TakesFasterStarts(target)) continue;
     INFO(target.name);
     GpuProgram program = ProgramOf(MustCompile(graph, TextFor(target.name)));
     REQUIRE(program.kernels.size() == 1);

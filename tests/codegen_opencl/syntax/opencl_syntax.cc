@@ -26,8 +26,10 @@ Status CheckOpenClText(const std::string& text) {
   TCC_ASSIGN_OR_RETURN(TemporaryFolder folder, TemporaryFolder::Make("a text of OpenCL C"));
   const std::string path = folder / "kernels.cl";
   std::ofstream(path) << text;
-  const std::string command =
-      fmt::format("{} -x cl -cl-std=CL1.2 -Wall -Werror -fsyntax-only '{}' 2>&1", compiler, path);
+  // A guard may come to a condition that no thread meets.
+  const std::string command = fmt::format(
+      "{} -x cl -cl-std=CL1.2 -Wall -Wno-tautological-compare -Werror -fsyntax-only '{}' 2>&1",
+      compiler, path);
   FILE* process = popen(command.c_str(), "r");
   if (process == nullptr) return Missing("cannot run {}", compiler);
   std::string said;

@@ -12,7 +12,8 @@ namespace tcc {
 // The text of kLowered functions in OpenCL C, with its prelude. Error: EmitKernels'.
 StatusOr<std::string> OpenClTextOf(std::span<const Function> functions, const Target& target);
 
-// Whether clang (TCC_TEST_CLANG, else clang-19) takes a text as OpenCL C 1.2 without a warning.
+// Whether clang (TCC_TEST_CLANG, else clang-19) takes a text as OpenCL C 1.2 without a warning, but
+// for comparisons that are always true or always false.
 // Error: Internal, with what it says; Unavailable without the compiler.
 Status CheckOpenClText(const std::string& text);
 
