@@ -7,6 +7,7 @@
 #include "codegen_llvm/integer_ops.h"
 #include "codegen_llvm/llvm_types.h"
 #include "codegen_llvm/packed_bytes.h"
+#include "codegen_llvm/popcount_sums.h"
 #include "codegen_llvm/scalar_calls.h"
 #include "codegen_llvm/word_dots.h"
 #include "ir/expr/operators.h"
@@ -50,6 +51,15 @@ Value* FloatMinMax(llvm::IRBuilderBase& b, bool is_min, Value* x, Value* y) {
   auto id = is_min ? llvm::Intrinsic::minimum : llvm::Intrinsic::maximum;
   return b.CreateBinaryIntrinsic(id, y, x);
 }
+
+// Returns the number that all lanes are.
+std::optional<int64_t> ConstantOfLanes(const Expr& expr) {
+  const auto* broadcast = expr.as<Broadcast>();
+  return AsConstant(broadcast ? broadcast->value : expr);
+}
+
+// Products of three coefficients fit 64 bits.
+constexpr int64_t kMaxCoefficient = 1 << 20;
 
 // Maps sign and magnitude to a two's complement integer of the same order, and back.
 Value* TurnNegatives(llvm::IRBuilderBase& b, Value* bits) {
@@ -113,6 +123,7 @@ Value* ExprEmitter::Emit(const Expr& expr) {
 }
 
 Value* ExprEmitter::EmitNode(const Expr& expr) {
+  if (Value* sum = EmitCountedSum(expr)) return sum;
   llvm::Type* type = RegisterType(b_.getContext(), expr.dtype());
   DType dtype = expr.dtype();
   return VisitExpr(
@@ -163,6 +174,45 @@ std::optional<ExprEmitter::AddedDot> ExprEmitter::DotIn(const Expr& a, const Exp
     if (call && call->op == op && !Known(term)) return AddedDot{sum, call->args[0], call->args[1]};
   }
   return std::nullopt;
+}
+
+bool ExprEmitter::CollectCounts(const Expr& expr, int64_t factor, CountedSum& sum) {
+  if (Known(expr)) return false;
+  if (const auto* call = expr.as<Call>(); call && call->op == ScalarOp::kPopcount) {
+    sum.words.push_back({Emit(call->args[0]), factor});
+    return true;
+  }
+  if (const auto* product = expr.as<Mul>()) {
+    const std::optional<int64_t> by = ConstantOfLanes(product->b);
+    return by && std::abs(*by) <= kMaxCoefficient && std::abs(factor) <= kMaxCoefficient &&
+           CollectCounts(product->a, factor * *by, sum);
+  }
+  auto collect = [&](const Expr& a, const Expr& b, int64_t factor_of_b) {
+    const bool has_a = CollectCounts(a, factor, sum);
+    const bool has_b = CollectCounts(b, factor_of_b, sum);
+    if (has_a && !has_b) sum.others.emplace_back(b, factor_of_b);
+    if (has_b && !has_a) sum.others.emplace_back(a, factor);
+    return has_a || has_b;
+  };
+  if (const auto* add = expr.as<Add>()) return collect(add->a, add->b, factor);
+  if (const auto* sub = expr.as<Sub>()) return collect(sub->a, sub->b, -factor);
+  return false;
+}
+
+Value* ExprEmitter::EmitCountedSum(const Expr& expr) {
+  const DType dtype = expr.dtype();
+  if (!dtype.is_integer() || dtype.bits() != 32) return nullptr;
+  if (!SumsPopcounts(state_, dtype.lanes())) return nullptr;
+  CountedSum counted;
+  if (!CollectCounts(expr, 1, counted)) return nullptr;
+  Value* sum = nullptr;
+  for (const auto& [other, factor] : counted.others) {
+    Value* value = Emit(other);
+    if (factor != 1) value = b_.CreateMul(value, Int(value, factor));
+    sum = sum ? b_.CreateAdd(sum, value) : value;
+  }
+  if (!sum) sum = llvm::Constant::getNullValue(RegisterType(b_.getContext(), dtype));
+  return EmitSumOfPopcounts(state_, sum, counted.words);
 }
 
 Value* ExprEmitter::EmitBinary(ExprKind kind, const Expr& a, const Expr& b, DType dtype) {

@@ -5,6 +5,7 @@
 
 #include "codegen_llvm/kernel_state.h"
 #include "codegen_llvm/packed_bytes.h"
+#include "codegen_llvm/popcount_sums.h"
 #include "ir/expr/compare.h"
 #include "ir/expr/expr.h"
 #include "lower/lane_index.h"
@@ -52,6 +53,16 @@ class ExprEmitter {
     Expr sum, x, y;
   };
   std::optional<AddedDot> DotIn(const Expr& a, const Expr& b, ScalarOp op) const;
+  // A sum of popcounts by constants, and of other terms by theirs.
+  struct CountedSum {
+    std::vector<CountedWord> words;
+    std::vector<std::pair<Expr, int64_t>> others;
+  };
+  // Adds the terms of factor * expr. Returns false, with nothing added, if no popcount is among
+  // them.
+  bool CollectCounts(const Expr& expr, int64_t factor, CountedSum& sum);
+  // Emits a sum with popcounts that EmitSumOfPopcounts is for; null for other expressions.
+  llvm::Value* EmitCountedSum(const Expr& expr);
   llvm::Value* EmitNode(const Expr& expr);
   llvm::Value* EmitVar(const VarNode& var);
   llvm::Value* EmitFloatBinary(ExprKind kind, llvm::Value* x, llvm::Value* y, DType dtype);

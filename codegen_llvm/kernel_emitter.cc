@@ -9,6 +9,7 @@
 #include <llvm/Target/TargetMachine.h>
 
 #include "codegen_llvm/left_on_throw.h"
+#include "codegen_llvm/popcount_sums.h"
 #include "codegen_llvm/stmt_emitter.h"
 #include "codegen_llvm/word_dots.h"
 #include "runtime/artefact/kernel_abi.h"
@@ -113,6 +114,8 @@ EmittedKernel EmitKernel(llvm::LLVMContext& context, const Function& fn, const T
                   .dots_bytes = DotsBytes(machine),
                   .dots_signed_bytes = DotsSignedBytes(machine),
                   .dots_bfloats = DotsBFloats(machine),
+                  .counts_bits_of_words = CountsBitsOfWords(machine),
+                  .counts_bits_of_bytes = CountsBitsOfBytes(machine),
                   .amx = target.amx}};
   state.function = function;
   state.runtime = function->getArg(0);

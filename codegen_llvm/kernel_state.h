@@ -31,11 +31,13 @@ struct BufferBinding {
 struct MachineFacts {
   CpuArch arch = CpuArch::kX86;
   int64_t vector_bytes = 0;
-  bool has_masks = false;          // vectors are loaded and stored under masks
-  bool dots_bytes = false;         // DotsBytes
-  bool dots_signed_bytes = false;  // DotsSignedBytes
-  bool dots_bfloats = false;       // DotsBFloats
-  bool amx = false;                // whether the target has tdpbusd and tdpbf16ps
+  bool has_masks = false;             // vectors are loaded and stored under masks
+  bool dots_bytes = false;            // DotsBytes
+  bool dots_signed_bytes = false;     // DotsSignedBytes
+  bool dots_bfloats = false;          // DotsBFloats
+  bool counts_bits_of_words = false;  // CountsBitsOfWords
+  bool counts_bits_of_bytes = false;  // CountsBitsOfBytes
+  bool amx = false;                   // whether the target has tdpbusd and tdpbf16ps
 };
 
 // The services of the runtime that a kernel uses, its parallel loops included.
