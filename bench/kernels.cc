@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/bits.h"
 #include "bench/cpu/kernel_suite.h"
 #include "bench/operator_suite.h"
 #include "bench/operators.h"
@@ -36,6 +37,7 @@ enum class KernelsMode {
   kOperatorsOnCpu,  // measures operators
   kOperatorsOnGpu,
   kCompileOnly,  // compiles operators
+  kBits,         // measures products of few bits
 };
 
 using enum KernelsMode;
@@ -53,10 +55,10 @@ const std::vector<OptionUse>& OptionUses() {
       {"--sketch", {kSchedules, kStage}},
       {"--stage", {kStage}},
       {"--db", {kTuned}},
-      {"--threads", {kSchedules, kTuned, kOperatorsOnCpu}},
+      {"--threads", {kBits, kSchedules, kTuned, kOperatorsOnCpu}},
       {"--peer", {kSchedules, kTuned, kOperatorsOnCpu, kOperatorsOnGpu}},
-      {"--rounds", {kSchedules, kTuned, kOperatorsOnCpu, kOperatorsOnGpu}},
-      {"--json", {kSchedules, kTuned, kOperatorsOnCpu, kOperatorsOnGpu, kCompileOnly}},
+      {"--rounds", {kBits, kSchedules, kTuned, kOperatorsOnCpu, kOperatorsOnGpu}},
+      {"--json", {kBits, kSchedules, kTuned, kOperatorsOnCpu, kOperatorsOnGpu, kCompileOnly}},
       {"--markdown", {kOperatorsOnCpu, kOperatorsOnGpu}},
       {"--numeric", {kOperatorsOnCpu, kOperatorsOnGpu, kCompileOnly}},
       {"--seconds", {kOperatorsOnCpu, kOperatorsOnGpu, kCompileOnly}},
@@ -81,6 +83,8 @@ std::string_view Name(KernelsMode mode) {
       return "operators on a GPU";
     case kCompileOnly:
       return "--compile-only";
+    case kBits:
+      return "suite bits";
   }
   TCC_UNREACHABLE();
 }
@@ -104,8 +108,8 @@ std::vector<std::string> SplitAtCommas(const std::string& text) {
 Status ExpectKernelSuites(const std::vector<std::string>& suites) {
   for (const std::string& suite : suites) {
     if (!KernelSuite(suite).empty()) continue;
-    return UsageError("no suite '{}'; there are {}, and of operators {}", suite, KernelSuiteNames(),
-                      OperatorSuiteNames());
+    return UsageError("no suite '{}'; there are {}, {}, and of operators {}", suite,
+                      KernelSuiteNames(), kBitsSuite, OperatorSuiteNames());
   }
   return OkStatus();
 }
@@ -123,6 +127,7 @@ StatusOr<KernelsMode> ModeOf(const KernelsOptions& options) {
     if (operators.compile_only) return KernelsMode::kCompileOnly;
     return on_gpu ? KernelsMode::kOperatorsOnGpu : KernelsMode::kOperatorsOnCpu;
   }
+  if (schedules.suite == kBitsSuite) return KernelsMode::kBits;
   bool tuned = !db.empty();
   TCC_RETURN_IF_ERROR(
       ExpectKernelSuites(tuned ? SplitAtCommas(schedules.suite) : std::vector{schedules.suite}));
@@ -140,6 +145,13 @@ Status RunKernels(const KernelsOptions& options, const CLI::App& app) {
   const ScheduleSuiteOptions& schedules = options.schedules;
   if (mode == KernelsMode::kSchedules || mode == KernelsMode::kStage) {
     return RunScheduleSuite(schedules);
+  }
+  if (mode == KernelsMode::kBits) {
+    return RunBitsSuite({.product = schedules.kernel,
+                         .target = options.operators.target,
+                         .threads = schedules.threads,
+                         .rounds = schedules.rounds,
+                         .json = schedules.json});
   }
   if (mode == KernelsMode::kTuned) {
     bool all_cpus = app.count("--threads") == 0;
@@ -178,7 +190,8 @@ BenchAction DeclareKernels(CLI::App& app) {
   ScheduleSuiteOptions& schedules = options->schedules;
   app.add_option("--suite", schedules.suite,
                  "Which kernels: " + std::string(KernelSuiteNames()) +
-                     " (several with --db); which operators: " + std::string(OperatorSuiteNames()));
+                     " (several with --db); products of few bits: " + kBitsSuite +
+                     "; which operators: " + std::string(OperatorSuiteNames()));
   app.add_option("--kernel", schedules.kernel, "Only this one of the suite");
   CLI::Option* traces =
       app.add_option("--traces", schedules.traces, "Folder of the schedules of suite traces");
