@@ -13,6 +13,7 @@
 #include "graph/passes/graph_pipeline.h"
 #include "graph/variants/alias_parts.h"
 #include "graph/variants/narrow_values.h"
+#include "graph/variants/variants.h"
 #include "ir/analysis/canonical.h"
 #include "ir/analysis/canonical_names.h"
 #include "ir/analysis/cross_thread.h"
@@ -98,6 +99,19 @@ constexpr std::string_view kTiles = "attention_in_tiles";
 // The variant of products for an accelerator.
 constexpr std::string_view kOffloaded = "accelerator_blocks";
 
+// Returns whether the variant is expected to take less time than those behind its row.
+bool Gains(const Task& task, const Variant& variant, const Target& target) {
+  if (!variant.saves_time || !variant.row->gains(target)) return false;
+  const int pairs = PlanePairsOf(variant.fn);
+  if (pairs == 0) return true;
+  auto saves_time = [&](std::string_view name) {
+    const Variant* transformed = FindVariant(task, name);
+    return transformed && transformed->saves_time;
+  };
+  const bool transforms_bytes = saves_time("winograd") || saves_time("wide_winograd");
+  return pairs <= MostPlanePairs(target, transforms_bytes);
+}
+
 // Returns the variant for which the default schedule is best.
 const Variant& ChosenVariant(const Task& task, const Target& target) {
   const Variant* tiles = FindVariant(task, kTiles);
@@ -107,7 +121,7 @@ const Variant& ChosenVariant(const Task& task, const Target& target) {
   if (const Variant* variant = VariantOnTensorCores(task, target)) return *variant;
   for (const VariantRow& row : VariantRows()) {
     const Variant* variant = FindVariant(task, row.name);
-    if (variant && variant->saves_time && row.gains(target)) return *variant;
+    if (variant && Gains(task, *variant, target)) return *variant;
   }
   return task.variants[0];
 }

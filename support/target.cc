@@ -23,6 +23,16 @@ bool NativeDotsBytes() {
 #endif
 }
 
+// Returns whether the CPU that runs tcc has vpopcntd for vectors of NativeVectorBytes().
+bool NativeCountsBits() {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("avx512vpopcntdq") && __builtin_cpu_supports("avx512vl");
+#else
+  return false;
+#endif
+}
+
 // Returns Target::bf16_speedup of the CPU that runs tcc. Zen 4 and 5 do vdpbf16ps as often as FMA;
 // Intel's cores, whose unit for bf16 is AMX, every other cycle on one of two ports.
 double NativeBf16Speedup() {
@@ -87,6 +97,7 @@ Target OnHost(std::string name, Accelerator accelerator) {
           .vector_bytes = vector_bytes,
           .vector_registers = vector_bytes == 64 || kHostArch == CpuArch::kArm64 ? 32 : 16,
           .dots_bytes = NativeDotsBytes(),
+          .counts_bits = NativeCountsBits(),
           .bf16_speedup = NativeBf16Speedup(),
           .cheap_masks = vector_bytes == 64,
           .multiplies_by_lane = kHostArch == CpuArch::kArm64,

@@ -58,6 +58,8 @@ struct Target {
   bool dots_bytes = false;
   bool dots_signed_bytes =
       false;  // CPU targets: sdot of ARM does so with data that are signed, too
+  // CPU targets: vpopcntd counts the bits of each lane.
+  bool counts_bits = false;
   // CPU targets: products that vdpbf16ps, or bfdot of ARM, adds in the time of one that FMA of f32
   // adds; 0 without it.
   double bf16_speedup = 0;

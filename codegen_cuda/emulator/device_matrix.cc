@@ -93,6 +93,14 @@ struct TccOfByte {
   typedef int Sum;
   static int Value(unsigned bits) { return (signed char)bits; }
 };
+struct TccBits {
+  unsigned bits;
+  int operator*(TccBits other) const { return __builtin_popcount(bits & other.bits); }
+};
+struct TccOfBits {
+  typedef int Sum;
+  static TccBits Value(unsigned bits) { return {bits}; }
+};
 template <class Type, int kRows, int kDepth, int kBits, int kA, int kB, class C, int kC>
 TCC_DEVICE TccVector<C, kC> tcc_mma(const char* operation, TccVector<unsigned, kA> a,
                                     TccVector<unsigned, kB> b, TccVector<C, kC> c, int line) {
@@ -125,6 +133,7 @@ TCC_MMA(tcc_mma_m16n8k16_bf16, TccOfBfloat, 16, 16, 16, 4, 2, float, 4)
 TCC_MMA(tcc_mma_m16n8k32_s8, TccOfByte, 16, 32, 8, 4, 2, int, 4)
 TCC_MMA(tcc_mma_m16n8k8_f16, TccOfHalf, 16, 8, 16, 2, 1, float, 4)
 TCC_MMA(tcc_mma_m8n8k16_s8, TccOfByte, 8, 16, 8, 1, 1, int, 2)
+TCC_MMA(tcc_mma_of_bits, TccOfBits, 16, 8, 32, 4, 2, int, 4)
 TCC_MMA(tcc_mma_rounded_tf32, TccOfTf32, 16, 8, 32, 4, 2, float, 4)
 
 TCC_DEVICE unsigned tcc_to_tf32(float x) {

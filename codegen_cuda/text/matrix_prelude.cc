@@ -63,6 +63,7 @@ TCC_DEVICE TccVector<unsigned, N> tcc_load_matrix_transposed(const T* shared, In
 TCC_MMA_4_2(tcc_mma_m16n8k16_f16, "m16n8k16.row.col.f32.f16.f16.f32", float, "f")
 TCC_MMA_4_2(tcc_mma_m16n8k16_bf16, "m16n8k16.row.col.f32.bf16.bf16.f32", float, "f")
 TCC_MMA_4_2(tcc_mma_m16n8k32_s8, "m16n8k32.row.col.s32.s8.s8.s32", int, "r")
+TCC_MMA_4_2(tcc_mma_of_bits, "m16n8k256.row.col.s32.b1.b1.s32.and.popc", int, "r")
 TCC_MMA_4_2(tcc_mma_rounded_tf32, "m16n8k8.row.col.f32.tf32.tf32.f32", float, "f")
 TCC_DEVICE unsigned tcc_to_tf32(float x) {
   unsigned bits;
@@ -92,7 +93,7 @@ TCC_DEVICE TccVector<int, 2> tcc_mma_m8n8k16_s8(TccVector<unsigned, 1> a, TccVec
 )";
 
 // The part that NVRTC and the emulator share: wrappers that first round their float operands, but
-// none of tf32.
+// none of tf32, and one that takes words as integers.
 constexpr std::string_view kOfFloats = R"(#if defined(TCC_EMULATOR) || __CUDA_ARCH__ >= 800
 template <int N>
 TCC_DEVICE TccVector<unsigned, N> tcc_rounded_tf32(TccVector<float, N> x) {
@@ -105,6 +106,16 @@ TCC_DEVICE TccVector<unsigned, N> tcc_rounded_tf32(TccVector<TccTF32, N> x) {
   TccVector<unsigned, N> words;
   for (int i = 0; i < N; ++i) words.v[i] = x.v[i].bits;
   return words;
+}
+template <int N>
+TCC_DEVICE TccVector<unsigned, N> tcc_unsigned_words(TccVector<int, N> x) {
+  TccVector<unsigned, N> words;
+  for (int i = 0; i < N; ++i) words.v[i] = (unsigned)x.v[i];
+  return words;
+}
+TCC_DEVICE TccVector<int, 4> tcc_mma_m16n8k256_b1(TccVector<int, 4> a, TccVector<int, 2> b,
+                                                  TccVector<int, 4> c TCC_HERE) {
+  return tcc_mma_of_bits(tcc_unsigned_words(a), tcc_unsigned_words(b), c TCC_THERE);
 }
 // The rounded value, but finite: cut off where rounding up would be too large; 1 or -1 of infinity, which
 // is the small part then. NaN stays.

@@ -25,6 +25,9 @@
 //     TccVector<float, 4> tcc_mma_m16n8k8_f16(.. 2 .. 1 .. float, 4)       sm_75
 //     TccVector<int, 4> tcc_mma_m16n8k32_s8(.. 4 .. 2 .. int, 4)           sm_80
 //     TccVector<int, 2> tcc_mma_m8n8k16_s8(.. 1 .. 1 .. int, 2)            sm_75
+//     TccVector<int, 4> tcc_mma_m16n8k256_b1(TccVector<int, 4> a, TccVector<int, 2> b,
+//                                            TccVector<int, 4> c)          sm_80
+//         elements are words of 32 bits; the product of two is the number of bits that both have
 //   C and D: elements 0 and 1 of lane l are row l / 4, columns 2 (l % 4) and 2 (l % 4) + 1;
 //   elements 2 and 3 are 8 rows below. tcc_load_matrix loads A from row-major memory, and B from
 //   column-major memory, in the order that these functions take.

@@ -34,6 +34,7 @@ constexpr MmaFunction kMmaFunctions[] = {
     {"mma_m16n8k8_3xtf32_f32", "tcc_mma_m16n8k8_3xtf32"},
     {"mma_m16n8k32_s8_s32", "tcc_mma_m16n8k32_s8"},
     {"mma_m8n8k16_s8_s32", "tcc_mma_m8n8k16_s8"},
+    {"mma_m16n8k256_b1", "tcc_mma_m16n8k256_b1"},
 };
 
 // One matrix of a load: kRows rows of its tile, each with kRowBytes along the dimension that is

@@ -41,6 +41,89 @@ int64_t CountOf(const Tensor& tensor) {
   return ElementCount(tensor.shape).value();
 }
 
+// Returns the constant in bytes of the packed type's sign; kNoValue if there is none.
+ValueId UnpackedConstant(Graph& graph, ValueId id) {
+  if (id == kNoValue) return kNoValue;
+  const Tensor packed = *graph.ConstantOf(id);
+  Tensor bytes = MakeZeroTensor(UnpackedType(packed.dtype), packed.shape);
+  for (int64_t i = 0; i < CountOf(packed); ++i) SetElementInt(bytes, i, ElementAsInt(packed, i));
+  return AddConstant(graph, graph.value(id).name + ".bytes", bytes);
+}
+
+// Returns the zero point of a QuantizeLinear or DequantizeLinear; kNoValue if there is none.
+ValueId ZeroOf(const Node& node) {
+  return node.inputs.size() > 2 ? node.inputs[2] : kNoValue;
+}
+
+// Quantizes to bytes within the bounds of 2 or 4 bits what only DequantizeLinear reads: a byte each
+// is stored and loaded by vectors, several in one are not.
+class Widener {
+ public:
+  explicit Widener(Graph& graph) : graph_(graph), uses_(UsesOf(graph)) {}
+
+  void Run() {
+    std::vector<Node> nodes;
+    const size_t count = graph_.nodes.size();
+    for (size_t n = 0; n < count; ++n) {
+      const bool widens = Widens(graph_.nodes[n]);
+      const ValueId packed = widens ? graph_.nodes[n].outputs[0] : kNoValue;
+      if (widens) WidenReaders(packed);
+      nodes.push_back(graph_.nodes[n]);
+      if (widens) nodes.push_back(WidenQuantizer(nodes.back(), packed));
+    }
+    graph_.nodes = std::move(nodes);
+  }
+
+ private:
+  bool HasKnownZero(const Node& node) const {
+    return ZeroOf(node) == kNoValue || graph_.ConstantOf(ZeroOf(node));
+  }
+
+  bool Widens(const Node& node) const {
+    if (node.op != OpKind::kQuantizeLinear) return false;
+    const ValueId packed = node.outputs[0];
+    const std::vector<int>& readers = uses_.readers[packed];
+    return IsPacked(graph_.value(packed).dtype) && HasKnownZero(node) && !uses_.is_output[packed] &&
+           std::ranges::all_of(readers, [&](int n) {
+             const Node& reader = graph_.nodes[n];
+             return reader.op == OpKind::kDequantizeLinear && reader.inputs[0] == packed &&
+                    HasKnownZero(reader);
+           });
+  }
+
+  void WidenReaders(ValueId packed) {
+    for (int n : uses_.readers[packed]) {
+      const ValueId wide = UnpackedConstant(graph_, ZeroOf(graph_.nodes[n]));
+      if (wide != kNoValue) graph_.nodes[n].inputs[2] = wide;
+    }
+  }
+
+  // Returns the Clip behind the quantizer, whose result replaces the packed one.
+  Node WidenQuantizer(Node& quantizer, ValueId packed) {
+    const DType few = graph_.value(packed).dtype, wide = UnpackedType(few);
+    const std::string name = graph_.value(packed).name;
+    const std::vector<Expr> shape = graph_.value(packed).shape;
+    auto bound = [&](const char* role, int64_t value) {
+      Tensor number = MakeZeroTensor(wide, {});
+      SetElementInt(number, 0, value);
+      return AddConstant(graph_, name + role, number);
+    };
+    const ValueId low = bound(".low", MinValue(few)), high = bound(".high", MaxValue(few));
+    const ValueId zero = UnpackedConstant(graph_, ZeroOf(quantizer));
+    if (zero != kNoValue) quantizer.inputs[2] = zero;
+    quantizer.attributes["to"] = ToString(wide);
+    quantizer.outputs[0] = AddComputed(graph_, name + ".bytes", wide, shape);
+    graph_.values[packed].dtype = wide;
+    return {.name = name + ".few",
+            .op = OpKind::kClip,
+            .inputs = {quantizer.outputs[0], low, high},
+            .outputs = {packed}};
+  }
+
+  Graph& graph_;
+  ValueUses uses_;
+};
+
 // Returns the bytes that node `producer` makes an f32 of by constant scales and zero points.
 std::optional<Bytes> BytesOf(const Graph& graph, int producer) {
   if (producer < 0) return std::nullopt;
@@ -262,24 +345,15 @@ class Rewriter {
     return value;
   }
 
-  // Returns the constant in bytes of the packed type's sign; kNoValue if there is none.
-  ValueId UnpackedConstant(ValueId id) {
-    if (id == kNoValue) return kNoValue;
-    const Tensor& packed = *graph_.ConstantOf(id);
-    Tensor bytes = MakeZeroTensor(UnpackedType(packed.dtype), packed.shape);
-    for (int64_t i = 0; i < CountOf(packed); ++i) SetElementInt(bytes, i, ElementAsInt(packed, i));
-    return AddConstant(graph_, graph_.value(id).name + ".bytes", bytes);
-  }
-
   // Returns an operand of 2 or 4 bits in bytes of the same integers, and others as they are. Data
   // are cast once for all their readers.
   Bytes Unpacked(Bytes operand) {
     const DType type = graph_.value(operand.value).dtype;
     if (!IsPacked(type)) return operand;
-    operand.zero = UnpackedConstant(operand.zero);
+    operand.zero = UnpackedConstant(graph_, operand.zero);
     auto [known, is_new] = unpacked_.emplace(operand.value, kNoValue);
     if (is_new && graph_.ConstantOf(operand.value)) {
-      known->second = UnpackedConstant(operand.value);
+      known->second = UnpackedConstant(graph_, operand.value);
     } else if (is_new) {
       const DType wide = UnpackedType(type);
       const std::vector<Expr> shape = graph_.value(operand.value).shape;
@@ -429,6 +503,7 @@ class Rewriter {
 }  // namespace
 
 Status RewriteQuantized(Graph& graph) {
+  Widener(graph).Run();
   Rewriter(graph).Run();
   return RemoveDead(graph);
 }

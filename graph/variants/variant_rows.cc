@@ -101,6 +101,8 @@ constexpr auto kHasTiles = [](const Target& t) { return t.amx; };
 constexpr auto kHasByteDots = [](const Target& t) { return t.dots_bytes; };
 constexpr auto kHasSignedByteDots = [](const Target& t) { return t.dots_signed_bytes; };
 constexpr auto kHasBFloatDots = [](const Target& t) { return t.bf16_speedup > 0; };
+// The compiler asks MostPlanePairs about a task's number of pairs.
+constexpr auto kMultipliesPlanes = [](const Target& t) { return MostPlanePairs(t, false) > 0; };
 constexpr auto kHasFastBFloatDots = [](const Target& t) { return t.bf16_speedup > 1; };
 
 constexpr VariantRow kVariants[] = {
@@ -109,14 +111,14 @@ constexpr VariantRow kVariants[] = {
      kHasAccelerator, "an accelerator multiplies blocks of 16 x 16 bytes"},
     {"whole_tiles", 14, ByTiles, TilesSaveTime, kHasTiles, kHasTiles,
      "one instruction multiplies tiles of 16 x 16 words"},
+    {"bit_planes", 19, ByBitPlanes, DirectSavesTime<BitPlanesSaveTime>, kAnywhere,
+     kMultipliesPlanes, "one instruction multiplies 32 bits, of one pair of planes"},
     {"integer_quads", 12, By<UnsignedQuads>, kAlways, kHasByteDots, kHasByteDots,
      "one instruction adds four products of bytes to each result"},
     {"signed_integer_quads", 17, By<SignedQuads>, kAlways, kHasSignedByteDots, kHasSignedByteDots,
      "the same, where data must be signed"},
     {"bfloat_pairs", 13, ByBFloatWords, kAlways, kHasBFloatDots, kHasFastBFloatDots,
      "one instruction adds two products of bf16 to each result"},
-    {"bit_planes", 19, ByBitPlanes, kAlways, kAnywhere, kNowhere,
-     "one instruction multiplies 32 bits; it gains where pairs of planes are few"},
     {"wide_winograd", 3, ByTransforms<WideWinogradVariant>, IsFastestTile<WinogradTile::kFour>,
      kAnywhere, kOnCpu, "36 products instead of 144"},
     {"winograd", 2, ByTransforms<WinogradVariant>, IsFastestTile<WinogradTile::kTwo>, kAnywhere,

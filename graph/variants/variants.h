@@ -8,6 +8,7 @@
 #include "graph/variants/value_set.h"
 #include "ir/expr/tensor_expr.h"
 #include "support/numeric_mode.h"
+#include "support/target.h"
 
 // Other ways to compute a program, which variant_rows.cc lists, and the rounding of operands that
 // is applied to each.
@@ -136,6 +137,12 @@ std::optional<TensorProgram> BitPlanesVariant(const TensorProgram& program,
                                               std::span<const std::optional<ValueSet>> sets);
 // Returns the pairs of planes that such a function multiplies; 0 of others.
 int PlanePairsOf(const Function& fn);
+// Returns whether the data are read often enough to be worth packing.
+bool BitPlanesSaveTime(const TensorProgram& program);
+// Returns the most pairs of planes that were measured to take less time than the target's products
+// of bytes (`tcc-bench kernels --suite bits`); 0 if none was. `transforms_bytes`: the products are
+// a convolution that bytes, where the target does not dot them, do by Winograd's transforms.
+int MostPlanePairs(const Target& target, bool transforms_bytes);
 
 // Returns the program with its product of bf16 numbers computed two terms at a time, which one
 // instruction of some CPUs adds to a vector of results (vdpbf16ps: AVX512-BF16). With `rounds`,

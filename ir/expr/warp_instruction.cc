@@ -53,12 +53,14 @@ constexpr WarpInstruction kInstructions[] = {
     {"mma_m16n8k8_3xtf32_f32", Kind::kMma, 80, kWord8},
     {"mma_m16n8k32_s8_s32", Kind::kMma, 80, kByte32},
     {"mma_m8n8k16_s8_s32", Kind::kMma, 75, kByte16},
+    {"mma_m16n8k256_b1", Kind::kMma, 80, kWord8},  // 8 words along k
     {"load_matrices_16x16_f16", Kind::kLoadMatrices, 75, {}},
     {"load_matrices_16x8_f16", Kind::kLoadMatrices, 75, {}},
     {"load_matrices_8x16_f16", Kind::kLoadMatrices, 75, {}},
     {"load_matrices_16x16_bf16", Kind::kLoadMatrices, 75, {}},
     {"load_matrices_16x8_f32", Kind::kLoadMatrices, 75, {}},
     {"load_matrices_16x8_tf32", Kind::kLoadMatrices, 75, {}},
+    {"load_matrices_16x8_i32", Kind::kLoadMatrices, 75, {}},
     {"load_matrices_16x32_i8", Kind::kLoadMatrices, 75, {}},
     {"load_matrices_16x16_i8", Kind::kLoadMatrices, 75, {}},
 };

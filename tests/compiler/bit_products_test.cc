@@ -1,6 +1,7 @@
 // Products of integers of few bits by bit planes: as machine code, from kernels' text on the
 // emulated GPU, and as kernels of their own.
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "compiler/check/compare_tensors.h"
@@ -220,6 +221,56 @@ TEST_CASE("operands of 2 and 4 bits that are dequantized multiply by bit planes"
   LoadOptions load;
   load.devices = AllDevices();
   CheckRun(graph, *artefact, load, c);
+}
+
+TEST_CASE("bit planes are chosen where they were measured to take less time than bytes",
+          "[compiler][kernels]") {
+  const Attributes padded = {{"pads", Ints{1, 1, 1, 1}}};
+  auto product = [](int64_t columns, int64_t largest, const Ints& weights) {
+    return Case{"", OpKind::kMatMulInteger, {8, 64}, {64, columns}, {8, columns}, largest, weights,
+                0};
+  };
+  auto convolution = [&](int64_t largest) {
+    return Case{"",
+                OpKind::kConvInteger,
+                {1, 64, 16, 16},
+                {64, 64, 3, 3},
+                {1, 64, 16, 16},
+                largest,
+                {-1, 1},
+                0,
+                padded};
+  };
+  const Case one = product(512, 1, {-1, 1}), two = product(512, 3, {-1, 1});
+  const Case four = product(512, 3, {-2, -1, 0, 1}), narrow = product(256, 3, {-1, 1});
+  Target pairs = *FindTarget("x86-64-v3"), dots = *FindTarget("x86-64-v4");
+  dots.dots_bytes = true;
+  Target counts = dots;
+  counts.counts_bits = true;
+  struct Choice {
+    Target target;
+    std::vector<bool> planes;  // one, two, four, narrow, a convolution of 1 bit and of 2 by 1
+  };
+  const std::vector<Choice> choices = {
+      {counts, {true, true, false, false, true, true}},
+      {dots, {false, false, false, false, false, false}},
+      {pairs, {true, true, false, false, true, false}},
+      {*FindTarget("aarch64-v8.2"), {false, false, false, false, false, false}},
+      {*FindTarget("sm_86"), {false, false, false, false, false, false}},
+  };
+  const std::vector<Case> cases = {one, two, four, narrow, convolution(1), convolution(3)};
+  for (const Choice& choice : choices) {
+    for (size_t i = 0; i < cases.size(); ++i) {
+      INFO(choice.target.name << ", case " << i);
+      StatusOr<KernelSet> set = KernelsOf(GraphOf(cases[i]), OptionsFor(choice.target));
+      INFO(set.status());
+      REQUIRE(set.ok());
+      const bool has_planes = std::ranges::any_of(set->kernels, [](const KernelStages& kernel) {
+        return PlanePairsOf(kernel.variants[kernel.first_variant]) > 0;
+      });
+      CHECK(has_planes == choice.planes[i]);
+    }
+  }
 }
 
 TEST_CASE("products of weights with other bits share no kernel", "[compiler][kernels]") {

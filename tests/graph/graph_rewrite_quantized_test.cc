@@ -5,6 +5,7 @@
 #include "graph/passes/graph_pipeline.h"
 #include "graph/passes/infer_shapes.h"
 #include "graph/variants/interpret_graph.h"
+#include "support/storage_types.h"
 #include "tests/graph/graph_check.h"
 #include "tests/graph/one_node.h"
 
@@ -323,6 +324,41 @@ TEST_CASE("the step of the quantizer behind an integer product goes into its con
   REQUIRE(got.size() == want.size());
   CHECK(*std::ranges::max_element(want) > 20);
   for (size_t i = 0; i < want.size(); ++i) CHECK(std::abs(got[i] - want[i]) <= 1);
+}
+
+TEST_CASE("few bits that are dequantized again are bytes within their bounds on a CPU",
+          "[graph][passes]") {
+  for (DType type : {kU2, kI2, kU4, DType(DTypeCode::kInt4)}) {
+    for (bool is_output : {false, true}) {
+      INFO(ToString(type) << (is_output ? ", an output" : ""));
+      TestGraph test;
+      const std::vector<ValueId> operands = {test.Constant("step", F32({}, {0.25})),
+                                             test.Constant("zero", Of(type, {}, {1}))};
+      const ValueId x = test.Input("x", kFloat32, {3, 70});
+      const ValueId few = test.Add("few", OpKind::kQuantizeLinear, {x, operands[0], operands[1]},
+                                   {{"axis", int64_t{1}}, {"to", ToString(type)}});
+      test.Output(test.Add("y", OpKind::kDequantizeLinear, {few, operands[0], operands[1]},
+                           {{"axis", int64_t{1}}, {"to", ToString(kFloat32)}}));
+      if (is_output) test.Output(few);
+      const Graph plain = test.Build();
+      Graph rewritten = plain;
+      REQUIRE(RunGraphPasses(rewritten, TargetKind::kCpu).ok());
+      auto has_packed = [](const Graph& graph) {
+        return std::ranges::any_of(graph.nodes, [&](const Node& node) {
+          return IsPacked(graph.value(node.outputs[0]).dtype);
+        });
+      };
+      CHECK(has_packed(plain));
+      CHECK(has_packed(rewritten) == is_output);
+      Tensor values = RandomF32({3, 70}, 5);
+      SetElement(values, 0, 1e9);
+      SetElement(values, 1, -1e9);
+      StatusOr<std::vector<Tensor>> want = InterpretGraph(plain, {values});
+      StatusOr<std::vector<Tensor>> got = InterpretGraph(rewritten, {values});
+      REQUIRE((want.ok() && got.ok()));
+      CHECK(ValuesOf(got->at(0)) == ValuesOf(want->at(0)));
+    }
+  }
 }
 
 }  // namespace tcc

@@ -49,3 +49,22 @@ TEST_CASE("the fragments of m16n8k16 are those of the PTX manual", "[ir]") {
     }
   }
 }
+
+// PTX ISA, "Matrix Fragments for mma.m16n8k256": elements of a word are 32 neighbours along k.
+TEST_CASE("the fragments of m16n8k256 are words where the PTX manual has 32 bits", "[ir]") {
+  const WarpInstruction* mma = FindWarpInstruction("mma_m16n8k256_b1");
+  REQUIRE(mma);
+  for (int64_t lane = 0; lane < 32; ++lane) {
+    const int64_t group = lane / 4, in_group = lane % 4;
+    for (int64_t i = 0; i < 128; i += 32) {
+      const bool upper = i < 32 || (i >= 64 && i < 96);
+      const int64_t row = upper ? group : group + 8;
+      const int64_t bit = in_group * 32 + (i < 64 ? 0 : 128);
+      CHECK(PlaceOf(mma->operands[0].fragment, std::array{row, bit / 32}) == i / 32 * 32 + lane);
+    }
+    for (int64_t i = 0; i < 64; i += 32) {
+      const int64_t bit = in_group * 32 + (i < 32 ? 0 : 128);
+      CHECK(PlaceOf(mma->operands[1].fragment, std::array{bit / 32, group}) == i / 32 * 32 + lane);
+    }
+  }
+}

@@ -1,6 +1,7 @@
 #include "tests/codegen_cuda/kernels/mma_kernels.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <iterator>
 #include <limits>
@@ -21,6 +22,7 @@ constexpr Mma kMmas[] = {
     {"m16n8k8_f16", DType(DTypeCode::kFloat16), "TccF16", 16, 8, 75},
     {"m16n8k32_s8", DType(DTypeCode::kInt8), "signed char", 16, 32, 80},
     {"m8n8k16_s8", DType(DTypeCode::kInt8), "signed char", 8, 16, 75},
+    {"m16n8k256_b1", kInt32, "int", 16, 8, 80},
 };
 constexpr Mma kTf32 = kMmas[2], kThreeTf32 = kMmas[3];
 
@@ -81,6 +83,17 @@ TCC_END_KERNEL({symbol})
                      fmt::arg("name", mma.name));
 }
 
+// Whether elements are words of bits.
+bool IsOfBits(const Mma& mma) {
+  return mma.dtype == kInt32;
+}
+
+// Returns the product of an element of A and one of B.
+double Times(const Mma& mma, const Tensor& a, int64_t at_a, const Tensor& b, int64_t at_b) {
+  if (!IsOfBits(mma)) return ElementAsDouble(a, at_a) * ElementAsDouble(b, at_b);
+  return std::popcount(static_cast<uint32_t>(ElementAsInt(a, at_a) & ElementAsInt(b, at_b)));
+}
+
 // Returns what the operands give, exactly, rounded once.
 Tensor Product(const Mma& mma, Order order, const std::vector<Tensor>& operands) {
   Tensor d = MakeZeroTensor(operands[2].dtype, operands[2].shape);
@@ -89,7 +102,7 @@ Tensor Product(const Mma& mma, Order order, const std::vector<Tensor>& operands)
       double sum = ElementAsDouble(operands[2], row * 8 + column);
       for (int k = 0; k < mma.depth; ++k) {
         int b = order == Order::kColumns ? column * mma.depth + k : k * 8 + column;
-        sum += ElementAsDouble(operands[0], row * mma.depth + k) * ElementAsDouble(operands[1], b);
+        sum += Times(mma, operands[0], row * mma.depth + k, operands[1], b);
       }
       SetElement(d, row * 8 + column, sum);
     }
