@@ -49,8 +49,9 @@ StatusOr<EmittedCounts> EmitCandidates(Graph graph, const EmitCandidatesOptions&
                                        Database* database, const std::string& path) {
   const CompileOptions& compile = options.compile;
   if (!IsCuda(compile.target)) {
-    return UsageError("target '{}' is no GPU of CUDA's; expected one whose candidates a batch holds",
-                      compile.target.name);
+    return UsageError(
+        "target '{}' is no GPU of CUDA's; expected one whose candidates a batch holds",
+        compile.target.name);
   }
   TCC_RETURN_IF_ERROR(CheckWritable(path));
   TCC_ASSIGN_OR_RETURN(TunableNetwork network, TunableNetworkOf(std::move(graph), compile));

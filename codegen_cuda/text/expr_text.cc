@@ -230,10 +230,10 @@ Piece ExprText::Logical(bool is_and, const Expr& a, const Expr& b) {
   P precedence = is_and ? P::kAnd : P::kOr;
   if (second.lines.empty()) {
     const bool shows_all = !is_and && dialect().is_pedantic;  // "(a && b) || c"
-    return {fmt::format("{} {} {}", In(first, shows_all ? P::kBits : precedence),
-                        is_and ? "&&" : "||",
-                        In(second.pieces[0], is_and || shows_all ? P::kBits : P::kAnd)),
-            precedence};
+    return {
+        fmt::format("{} {} {}", In(first, shows_all ? P::kBits : precedence), is_and ? "&&" : "||",
+                    In(second.pieces[0], is_and || shows_all ? P::kBits : P::kAnd)),
+        precedence};
   }
   std::string name = kernel_.Fresh("t");
   kernel_.Line(fmt::format("bool {} = {};", name, first.text));
