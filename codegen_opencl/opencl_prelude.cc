@@ -231,7 +231,7 @@ constexpr FunctionRow kFunctions[] = {
   return negates ? (@T)0 : (@T)(x % y);
 }
 )"},
-    // Bits are those of the type, as an unsigned number.
+    // Bits of the type, as an unsigned number.
     {"tcc_shift_left", 1, R"(@T tcc_shift_left_@T(@T x, @T count) {
   return (ulong)count < sizeof(@T) * 8 ? (@T)((ulong)x << count) : (@T)0;
 }
@@ -270,7 +270,7 @@ struct NamedFunction {
   std::vector<std::string> types;
 };
 
-// Returns the types of a name's end "_T_U"; none if it is no such end.
+// Returns the types of a name's end "_T_U"; none of another end.
 std::vector<std::string> TypesIn(std::string_view end) {
   std::vector<std::string> types;
   while (end.starts_with('_')) {

@@ -45,7 +45,7 @@ BACKENDS = (
     Backend("arm64", r"kArm64|[Aa]arch64|arm64", ("codegen_llvm/",),
             ("compiler/devices/foreign_cpu_device", "tools/qemu/", "cmake/arm64.cmake"), 14),
     Backend("opencl", r"[Oo]pen_?[Cc][Ll]",
-            ("codegen_opencl/", "support/opencl/", "support/target_api.h"), ("runtime/opencl/",), 15),
+            ("codegen_opencl/", "support/opencl/", "support/target_api.h"), ("runtime/opencl/",), 16),
     Backend("vdla", r"[Vv]dla|kVdla|Accelerator::",
             ("codegen_vdla/", "schedule/sketches/vdla/", "graph/variants/accelerator_blocks.cc",
              "schedule/space/vdla_limits", "support/vdla_config.h"),

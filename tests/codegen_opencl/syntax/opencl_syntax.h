@@ -14,7 +14,7 @@ StatusOr<std::string> OpenClTextOf(std::span<const Function> functions, const Ta
 
 // Whether clang (TCC_TEST_CLANG, else clang-19) takes a text as OpenCL C 1.2 without a warning, but
 // for comparisons that are always true or always false.
-// Error: Internal, with what it says; Unavailable without the compiler.
+// Error: Internal, with the compiler's words; Unavailable without one.
 Status CheckOpenClText(const std::string& text);
 
 }  // namespace tcc
