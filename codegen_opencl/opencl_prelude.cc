@@ -250,6 +250,7 @@ constexpr FunctionRow kFunctions[] = {
     // NaN if either is.
     {"tcc_min", 1, "@T tcc_min_@T(@T a, @T b) { return a < b || a != a ? a : b; }\n"},
     {"tcc_max", 1, "@T tcc_max_@T(@T a, @T b) { return a > b || a != a ? a : b; }\n"},
+    {"tcc_popcount", 1, "@T tcc_popcount_@T(@T x) { return popcount(x); }\n"},
     {"tcc_sign", 1, R"(@T tcc_sign_@T(@T x) {
   return x == 0 ? (@T)0 : x != x ? x : copysign((@T)1, x);
 }

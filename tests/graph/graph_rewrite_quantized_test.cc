@@ -340,7 +340,8 @@ TEST_CASE("few bits that are dequantized again are bytes within their bounds on 
       test.Output(test.Add("y", OpKind::kDequantizeLinear, {few, operands[0], operands[1]},
                            {{"axis", int64_t{1}}, {"to", ToString(kFloat32)}}));
       if (is_output) test.Output(few);
-      const Graph plain = test.Build();
+      Graph plain = test.Build();
+      REQUIRE(InferShapes(plain).ok());
       Graph rewritten = plain;
       REQUIRE(RunGraphPasses(rewritten, TargetKind::kCpu).ok());
       auto has_packed = [](const Graph& graph) {
