@@ -36,9 +36,19 @@ class BackendTouch(unittest.TestCase):
         self.assertEqual(list(found["elsewhere"]), ["compiler/make_backend.cc"])
 
     def test_the_table_of_the_page_is_current(self):
+        """Lines may be a tenth off: an edit of a backend is no edit of the page."""
         text = backend_table.PAGE.read_text(encoding="utf-8")
-        self.assertEqual(text, backend_table.page_with(text, backend_table.table()),
+        written = text.split(backend_table.BEGIN)[1].split(backend_table.END)[0].strip()
+        rows, wanted = (
+            [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
+            for table in (written, backend_table.table()))
+        self.assertEqual([row[0] for row in rows], [row[0] for row in wanted],
                          "run scripts/backend_table.py --write")
+        for row, want in zip(rows[2:], wanted[2:]):
+            self.assertEqual(row[-1], want[-1], f"{row[0]}: run scripts/backend_table.py --write")
+            for cell, number in zip(row[1:-1], want[1:-1]):
+                self.assertAlmostEqual(int(cell), int(number), delta=max(int(number) / 10, 5),
+                                       msg=f"{row[0]}: run scripts/backend_table.py --write")
 
 
 if __name__ == "__main__":

@@ -115,7 +115,7 @@ TEST_CASE("what does not fit the model is refused by name", "[api]") {
 TEST_CASE("an element type that is none is refused by name", "[api]") {
   tcc::Module module = Loaded(tcc::Module::Load(Compiled(AddModel())));
   Six x, b, y;
-  const auto none = static_cast<tcc::DType>(200), next = static_cast<tcc::DType>(18);
+  const auto none = static_cast<tcc::DType>(200), next = static_cast<tcc::DType>(20);
   CHECK(tcc::ToString(none).empty());
   CHECK(tcc::ToString(static_cast<tcc::DType>(16)) == "u4");
   auto refused = [](const tcc::Status& status, const std::string& what) {
@@ -125,10 +125,10 @@ TEST_CASE("an element type that is none is refused by name", "[api]") {
   };
   tcc::Input good_x = tcc::In("x", x.values), bad_b{"b", none, b.values.data(), 24};
   tcc::Output good_y = tcc::Out("y", y.values);
-  refused(module.Run({good_x, bad_b}, {good_y}), "input 'b' has DType 200; expected 0 to 17");
+  refused(module.Run({good_x, bad_b}, {good_y}), "input 'b' has DType 200; expected 0 to 19");
   bad_b.dtype = next;
-  refused(module.Run({good_x, bad_b}, {good_y}), "input 'b' has DType 18");
-  refused(module.OutputShapes(std::array{good_x, bad_b}).status(), "input 'b' has DType 18");
+  refused(module.Run({good_x, bad_b}, {good_y}), "input 'b' has DType 20");
+  refused(module.OutputShapes(std::array{good_x, bad_b}).status(), "input 'b' has DType 20");
   refused(module.Run({good_x, tcc::In("b", b.values)}, {{"y", none, y.values.data(), 24}}),
           "output 'y' has DType 200");
 
