@@ -88,7 +88,7 @@ class OpenClBackend final : public Backend {
         text += kernels[i].text;
         program.kernels[i] = GpuKernelOf(module.kernels[i], kernels[i].plans[0], image);
       }
-      text = OpenClPrelude(text) + text;
+      text.insert(0, OpenClPrelude(text));
       program.images.push_back({.code = {text.begin(), text.end()}});
     }
     return program;

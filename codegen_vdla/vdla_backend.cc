@@ -46,13 +46,14 @@ class VdlaBackend final : public Backend {
     compiled.kernels.resize(count);
     VdlaImage image;
     image.programs.resize(count);
-    TCC_RETURN_IF_ERROR(ForEachIndex(count, options.threads, [&](size_t k) {
+    const Status status = ForEachIndex(count, options.threads, [&](size_t k) {
       TCC_RETURN_IF_ERROR(StopIfRequested(options.stop));
       if (IsOffloaded(module.kernels[k])) {
         Offload(module.kernels[k], image.programs[k], compiled.kernels[k]);
       }
       return OkStatus();
-    }));
+    });
+    TCC_RETURN_IF_ERROR(status);
     LoweredModule host;
     for (const Function& kernel : module.kernels) {
       if (!IsOffloaded(kernel)) host.kernels.push_back(kernel);

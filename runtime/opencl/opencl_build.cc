@@ -117,8 +117,9 @@ std::vector<uint8_t> BinaryOf(const OpenClContext& context, OpenClProgramHandle 
   }
   std::vector<uint8_t> binary(bytes);
   unsigned char* data = binary.data();
-  if (binary.empty() || driver.clGetProgramInfo(program, kOpenClBinaries, sizeof(data), &data,
-                                                nullptr) != kOpenClSuccess) {
+  if (binary.empty() ||
+      driver.clGetProgramInfo(program, kOpenClBinaries, sizeof(data), static_cast<void*>(&data),
+                              nullptr) != kOpenClSuccess) {
     return {};
   }
   return binary;

@@ -181,8 +181,10 @@ Status OpenClQueue::Pass(OpenClKernelHandle kernel, const GpuLaunch& launch,
                          const LaunchArguments& arguments) {
   uint32_t next = 0;
   auto set = [&](const auto& value) {
+    // The argument is the value's own bytes, a handle's too.
+    constexpr size_t kBytes = sizeof(decltype(value));
     return TCC_OPENCL_CALL(driver(), "launching " + launch.symbol, clSetKernelArg, kernel, next++,
-                           sizeof(value), &value);
+                           kBytes, static_cast<const void*>(&value));
   };
   for (const GpuArgument& argument : launch.arguments) {
     if (argument.kind == GpuArgument::Kind::kShape) {

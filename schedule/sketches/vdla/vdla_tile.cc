@@ -84,12 +84,14 @@ double EstimateCycles(const VdlaWork& work, const VdlaTile& tile, const VdlaConf
   const auto issue = static_cast<double>(config.issue_cycles);
   const auto sums = static_cast<double>(tile.rows * tile.columns * tile.output_blocks);
   const double products = sums * static_cast<double>(Taps(work) * tile.input_blocks);
-  const auto steps = static_cast<double>(work.input_blocks / tile.input_blocks);
+  const int64_t step_count = work.input_blocks / tile.input_blocks;
+  const auto steps = static_cast<double>(step_count);
   const double memory = steps * (copy(bytes.activations) + copy(bytes.weights)) + copy(bytes.sums);
   const double compute = steps * (issue + products) + issue + sums;
-  const auto tiles = static_cast<double>(work.images * (work.rows.extent / tile.rows) *
-                                         (work.columns.extent / tile.columns) *
-                                         (work.output_blocks / tile.output_blocks));
+  const int64_t tile_count = work.images * (work.rows.extent / tile.rows) *
+                             (work.columns.extent / tile.columns) *
+                             (work.output_blocks / tile.output_blocks);
+  const auto tiles = static_cast<double>(tile_count);
   const bool overlap = tile.contexts != VdlaContexts::kNone;
   return tiles * (overlap ? std::max(memory, compute) : memory + compute);
 }
