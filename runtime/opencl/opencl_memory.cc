@@ -35,8 +35,8 @@ OpenClMemory::~OpenClMemory() {
 
 StatusOr<uint8_t*> OpenClMemory::Allocate(int64_t bytes, std::string_view what,
                                           const uint8_t* contents) {
-  // Drivers refuse 0 bytes, and stores of packed elements touch whole words. What is copied from the
-  // host has no more bytes there.
+  // Drivers refuse 0 bytes, and stores of packed elements touch whole words. What is copied from
+  // the host has no more bytes there.
   const bool is_copy = contents != nullptr && bytes > 0;
   constexpr int64_t kWord = 4;
   const auto size = static_cast<size_t>(is_copy ? bytes : RoundUp(std::max(bytes, kWord), kWord));
