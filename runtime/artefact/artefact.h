@@ -29,9 +29,9 @@ inline constexpr uint32_t kArtefactVersion = 6;
 
 struct Artefact {
   std::string target;          // as on the command line: "native", "x86-64-v3", "sm_86"
-  std::string device;          // which device runs the kernels: "cpu", "vdla", "cuda", "reference"
+  std::string device;          // which runs the kernels: one of RuntimeDevices or "reference"
   Sha256Digest environment{};  // hash of tcc's version and the target's name
-  SharedBytes kernels;         // cpu: one ELF shared object; vdla: vdla_image.h; cuda:
+  SharedBytes kernels;         // cpu: one ELF shared object; vdla: vdla_image.h; cuda and opencl:
                                // gpu_program.h; reference: text
   SharedBytes weights;         // addressed by the plan's kWeight buffers
   Plan plan;
