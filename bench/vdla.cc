@@ -42,6 +42,7 @@ struct VdlaOptions {
   std::string layer;
   std::string svg;
   std::optional<std::string> json;
+  bool words = false;
   int64_t points = 0;
   int threads = 2;
 };
@@ -69,7 +70,30 @@ Tensor RandomBytes(const std::vector<int64_t>& shape) {
   return tensor;
 }
 
-Graph GraphOf(const Layer& layer) {
+Tensor RandomFloats(const std::vector<int64_t>& shape) {
+  Tensor tensor = MakeZeroTensor(kFloat32, shape);
+  Random random(11);
+  for (int64_t i = 0; i < shape[0]; ++i) {
+    SetElement(tensor, i, static_cast<double>(random.Between(1, 100)) / 1024);
+  }
+  return tensor;
+}
+
+// Makes bytes of sums as a quantized convolution with a bias and Relu does.
+ValueId Requantized(GraphBuilder& builder, ValueId sums, int64_t filters) {
+  const DType byte(DTypeCode::kInt8);
+  const ValueId scale = builder.Constant("scale", RandomFloats({filters, 1, 1}));
+  const ValueId bias = builder.Constant("bias", RandomFloats({filters, 1, 1}));
+  const ValueId step = builder.Scalar("out_step", 0.05);
+  ValueId value = builder.Emit("numbers", OpKind::kCast, {sums}, {{"to", ToString(kFloat32)}});
+  value = builder.Emit("scaled", OpKind::kMul, {value, scale}, {});
+  value = builder.Emit("biased", OpKind::kAdd, {value, bias}, {});
+  value = builder.Emit("relu", OpKind::kRelu, {value}, {});
+  return builder.Emit("narrow", OpKind::kQuantizeLinear, {value, step}, {{"to", ToString(byte)}},
+                      byte);
+}
+
+Graph GraphOf(const Layer& layer, bool words) {
   const DType byte(DTypeCode::kInt8);
   GraphBuilder builder(layer.name, 1);
   const ValueId x = builder.Input("x", {1, layer.channels, layer.size, layer.size});
@@ -84,13 +108,14 @@ Graph GraphOf(const Layer& layer) {
       {{"pads", std::vector<int64_t>(4, pad)}, {"strides", std::vector<int64_t>(2, layer.stride)}},
       kInt32);
   const int64_t out = (layer.size - 1) / layer.stride + 1;
-  builder.Output(sums, {1, layer.filters, out, out});
+  builder.Output(words ? sums : Requantized(builder, sums, layer.filters),
+                 {1, layer.filters, out, out});
   return builder.Take();
 }
 
 // Returns the function of the layer's product, as the accelerator takes it.
-StatusOr<Function> ProductOf(const Layer& layer, const Target& target) {
-  Graph graph = GraphOf(layer);
+StatusOr<Function> ProductOf(const Layer& layer, const Target& target, bool words) {
+  Graph graph = GraphOf(layer, words);
   TCC_RETURN_IF_ERROR(RunGraphPasses(graph, target.kind));
   const FusedGraph fused = FuseSubgraphs(std::move(graph), target, NumericMode::kStrict);
   TCC_ASSIGN_OR_RETURN(KernelSet kernels, CollectKernels({&fused, 1}, {.target = target}));
@@ -138,7 +163,7 @@ StatusOr<int64_t> BestOf(const Function& fn, const Sketch& sketch, const Target&
 // Times the first sketch with each number of contexts.
 StatusOr<LayerTimings> TimeLayer(const Layer& layer, const Target& target,
                                  const VdlaOptions& options) {
-  TCC_ASSIGN_OR_RETURN(Function fn, ProductOf(layer, target));
+  TCC_ASSIGN_OR_RETURN(Function fn, ProductOf(layer, target, options.words));
   LayerTimings result{.layer = &layer, .timings = {}};
   for (int contexts : {1, 2}) {
     for (const Sketch& sketch : GenerateSketches(fn, target)) {
@@ -235,6 +260,7 @@ Status RunVdlaBench(const VdlaOptions& options) {
 BenchAction DeclareVdla(CLI::App& app) {
   auto options = std::make_shared<VdlaOptions>();
   app.add_option("--layer", options->layer, "The only layer, C2 to C12");
+  app.add_flag("--words", options->words, "Results leave as words; the host makes bytes of them");
   app.add_option("--points", options->points, "Random points of each space to try, too")
       ->check(CLI::Range(0, 100'000));
   app.add_option("--threads", options->threads, "Threads that lower points")

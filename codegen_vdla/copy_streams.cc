@@ -137,7 +137,8 @@ VdlaCopy CopyOf(const RowBox& box, size_t length, const CopiedVector& first, uin
           .memory_at = box.first,
           .size = {size(length), size(box.data), size(box.planes)},
           .stride = box.stride,
-          .pad = {pad(box.above), pad(box.below), pad(box.before), pad(box.behind)}};
+          .pad = {pad(box.above), pad(box.below), pad(box.before), pad(box.behind)},
+          .output = first.output};
 }
 
 // Returns the box that takes the most vectors from the front; among equals the longest rows. Rows
@@ -190,10 +191,11 @@ std::vector<CopiedVector> Sorted(std::vector<CopiedVector> vectors) {
   return last;
 }
 
-// Returns the number of vectors at the front that are neighbours on the chip.
+// Returns the number of vectors at the front that are neighbours on the chip and treated alike.
 size_t LeadingNeighbours(Vectors vectors) {
   size_t count = 1;
   while (count < vectors.size() && vectors[count].on_chip == vectors[0].on_chip &&
+         vectors[count].output == vectors[0].output &&
          vectors[count].vector == vectors[count - 1].vector + 1) {
     ++count;
   }
@@ -206,7 +208,8 @@ bool IsEqual(const VdlaCopy& copy, Vectors vectors) {
   ForEachVector(copy, [&](int64_t vector, int64_t element) {
     const CopiedVector& wanted = vectors[at++];
     equal &= wanted.on_chip == copy.on_chip && wanted.vector == vector &&
-             wanted.element == element && (element == kZeros || wanted.buffer == copy.buffer);
+             wanted.output == copy.output && wanted.element == element &&
+             (element == kZeros || wanted.buffer == copy.buffer);
   });
   return equal;
 }

@@ -10,9 +10,10 @@ namespace tcc {
 // A vector that is copied between the chip and memory.
 struct CopiedVector {
   VdlaMemory on_chip = VdlaMemory::kActivations;
-  int64_t vector = 0;   // its number on the chip
-  uint32_t buffer = 0;  // the operand in memory
-  int64_t element = 0;  // the first one in the operand, or kZeros
+  int64_t vector = 0;            // its number on the chip
+  uint32_t buffer = 0;           // the operand in memory
+  int64_t element = 0;           // the first one in the operand, or kZeros
+  uint32_t output = kVdlaWords;  // of VdlaCopy
   bool operator==(const CopiedVector&) const = default;
 };
 // The element of a vector that becomes zeros without a read, as in ForEachVector.

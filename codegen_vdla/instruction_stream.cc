@@ -24,7 +24,7 @@ using Instructions = std::vector<VdlaInstruction>;
 class StreamBuilder {
  public:
   StreamBuilder(const Function& fn, const BufferPlaces& places)
-      : places_(places), reader_(fn, places, values_) {
+      : places_(places), reader_(fn, places, values_, program_.outputs) {
     program_.buffers = static_cast<uint32_t>(fn.params.size());
   }
 
@@ -43,6 +43,7 @@ class StreamBuilder {
   std::vector<int64_t> OuterValues(const Stmt& stmt);
 
   const BufferPlaces& places_;
+  VdlaProgram program_;
   LoopValues values_;
   NestReader reader_;
   std::unordered_map<const StmtNode*, Work> work_;
@@ -50,7 +51,6 @@ class StreamBuilder {
   std::unordered_map<const StmtNode*, std::vector<const int64_t*>> outer_;
   std::map<std::pair<const StmtNode*, std::vector<int64_t>>, Instructions> nests_;
   MicroOpLists lists_;
-  VdlaProgram program_;
 };
 
 Work StreamBuilder::WorkOf(const Stmt& stmt) {

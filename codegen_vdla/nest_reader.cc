@@ -1,5 +1,6 @@
 #include "codegen_vdla/nest_reader.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "codegen_vdla/refusal.h"
@@ -9,8 +10,9 @@
 
 namespace tcc {
 
-NestReader::NestReader(const Function& fn, const BufferPlaces& places, LoopValues& values)
-    : places_(places), values_(values) {
+NestReader::NestReader(const Function& fn, const BufferPlaces& places, LoopValues& values,
+                       std::vector<VdlaOutput>& outputs)
+    : places_(places), values_(values), outputs_(outputs) {
   for (size_t i = 0; i < fn.params.size(); ++i) {
     const Buffer& param = fn.params[i];
     Operand& operand = operands_[param.var];
@@ -130,15 +132,7 @@ StatusOr<CopiedVector> NestReader::InMemory(const Var& buffer, int64_t index, co
 Status NestReader::CollectStore(const Store& store, int64_t to, const Expr& value) {
   const Stmt in(store);
   const auto place = places_.find(store.buffer);
-  if (place == places_.end()) {
-    const auto& load = *value.as<Load>();
-    TCC_ASSIGN_OR_RETURN(CopiedVector copy, InMemory(store.buffer, to, in));
-    TCC_ASSIGN_OR_RETURN(const int64_t from, values_.ValueOf(load.indices[0], in));
-    copy.on_chip = VdlaMemory::kSums;
-    TCC_ASSIGN_OR_RETURN(copy.vector, VectorOf(load.buffer, from, 1, in));
-    nest_.copies.push_back(copy);
-    return OkStatus();
-  }
+  if (place == places_.end()) return CollectResult(store, to, value);
   TCC_ASSIGN_OR_RETURN(const int64_t vector, VectorOf(store.buffer, to, 1, in));
   if (place->second.memory == VdlaMemory::kSums) {
     AddMicroOp({.sum = static_cast<uint32_t>(vector)});
@@ -149,6 +143,44 @@ Status NestReader::CollectStore(const Store& store, int64_t to, const Expr& valu
   copy.vector = vector;
   nest_.copies.push_back(copy);
   return OkStatus();
+}
+
+// Adds the copy of a vector of sums, or of what an output stage makes of it, to index `to` of a
+// parameter.
+Status NestReader::CollectResult(const Store& store, int64_t to, const Expr& value) {
+  const Stmt in(store);
+  TCC_ASSIGN_OR_RETURN(const OutputSteps output, ReadOutputSteps(value, in));
+  TCC_ASSIGN_OR_RETURN(CopiedVector copy, InMemory(store.buffer, to, in));
+  TCC_ASSIGN_OR_RETURN(const int64_t from, values_.ValueOf(output.sum->indices[0], in));
+  copy.on_chip = VdlaMemory::kSums;
+  TCC_ASSIGN_OR_RETURN(copy.vector, VectorOf(output.sum->buffer, from, 1, in));
+  TCC_ASSIGN_OR_RETURN(copy.output, OutputOf(output, to, in));
+  nest_.copies.push_back(copy);
+  return OkStatus();
+}
+
+// Returns the number of the output stage with the steps, which make 16 bytes at `element`.
+StatusOr<uint32_t> NestReader::OutputOf(const OutputSteps& steps, int64_t element, const Stmt& in) {
+  if (steps.steps.empty()) return kVdlaWords;
+  VdlaOutput output = {.channels = kVdlaBlock};
+  for (const OutputStep& step : steps.steps) {
+    output.steps.push_back(step.step);
+    if (!step.operand) continue;
+    const Load& load = *step.operand;
+    TCC_ASSIGN_OR_RETURN(const int64_t index, values_.ValueOf(load.indices[0], in));
+    TCC_ASSIGN_OR_RETURN(const CopiedVector operand, InMemory(load.buffer, index, in));
+    const int64_t channels = operands_.at(load.buffer).elements;
+    if (channels % kVdlaBlock != 0 || element % channels != index) {
+      return Refuse(in, "element {} of '{}', {} channels, for result {}; expected its channel",
+                    index, load.buffer->name, channels, element);
+    }
+    output.channels = static_cast<uint32_t>(channels);
+    output.steps.back().buffer = operand.buffer;
+  }
+  const auto known = std::ranges::find(outputs_, output);
+  const auto number = static_cast<uint32_t>(known - outputs_.begin());
+  if (known == outputs_.end()) outputs_.push_back(std::move(output));
+  return number;
 }
 
 // Returns the place in memory that a vector is loaded from, or zeros.

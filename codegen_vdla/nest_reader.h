@@ -9,6 +9,7 @@
 #include "codegen_vdla/gemm_streams.h"
 #include "codegen_vdla/gemv_call.h"
 #include "codegen_vdla/loop_values.h"
+#include "codegen_vdla/output_steps.h"
 #include "codegen_vdla/place_buffers.h"
 
 namespace tcc {
@@ -22,8 +23,10 @@ struct Nest {
 // Runs nests of loops that hold nothing but copies, resets or calls of the intrinsic.
 class NestReader {
  public:
-  // The arguments outlive this object. `values` has the variables around the nests.
-  NestReader(const Function& fn, const BufferPlaces& places, LoopValues& values);
+  // The arguments outlive this object. `values` has the variables around the nests; the output
+  // stages that copies use are added to `outputs`, equal ones once.
+  NestReader(const Function& fn, const BufferPlaces& places, LoopValues& values,
+             std::vector<VdlaOutput>& outputs);
 
   // Returns the work of a nest at the current values of the loops around it. Unsupported, naming
   // the statement.
@@ -43,6 +46,8 @@ class NestReader {
   Status CollectVector(const Stmt& stmt);
   Status CollectStore(const Store& store, int64_t to, const Expr& value);
   Status CollectCall(const IntrinsicCall& call);
+  Status CollectResult(const Store& store, int64_t to, const Expr& value);
+  StatusOr<uint32_t> OutputOf(const OutputSteps& steps, int64_t element, const Stmt& in);
   void AddMicroOp(const VdlaMicroOp& op);
   StatusOr<Expr> Chosen(const Expr& value, const Stmt& in);
   StatusOr<int64_t> VectorOf(const Var& buffer, int64_t index, int64_t unit, const Stmt& in);
@@ -51,6 +56,7 @@ class NestReader {
 
   const BufferPlaces& places_;
   LoopValues& values_;
+  std::vector<VdlaOutput>& outputs_;
   std::unordered_map<Var, Operand, VarHash> operands_;
   std::optional<uint32_t> zeros_from_;  // an operand of int8, which no copy stores to
   std::unordered_map<const StmtNode*, bool> is_innermost_;

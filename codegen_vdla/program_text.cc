@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "runtime/vdla/vdla_facts.h"
+#include "runtime/vdla/vdla_output.h"
 
 namespace tcc {
 namespace {
@@ -23,9 +24,21 @@ std::string TokensText(VdlaUnit unit, const VdlaTokens& tokens) {
 }
 
 std::string WorkText(const VdlaCopy& copy) {
-  return fmt::format("{}[{}] buffer {}[{}] size {} stride {} pad {}", NameOf(copy.on_chip),
+  const bool narrows = copy.output != kVdlaWords;
+  return fmt::format("{}[{}] buffer {}[{}] size {} stride {} pad {}{}", NameOf(copy.on_chip),
                      copy.on_chip_at, copy.buffer, copy.memory_at, fmt::join(copy.size, "x"),
-                     fmt::join(copy.stride, ","), fmt::join(copy.pad, ","));
+                     fmt::join(copy.stride, ","), fmt::join(copy.pad, ","),
+                     narrows ? fmt::format(" output {}", copy.output) : "");
+}
+
+std::string OutputText(const VdlaOutput& output) {
+  std::vector<std::string> steps;
+  for (const VdlaOutputStep& step : output.steps) {
+    const std::string operand = step.is_by_channel ? fmt::format(" buffer {}", step.buffer)
+                                                   : fmt::format(" {}", step.number);
+    steps.push_back(NameOf(step.op) + (HasOperand(step.op) ? operand : ""));
+  }
+  return fmt::format("{} channels: {}", output.channels, fmt::join(steps, ", "));
 }
 
 std::string WorkText(const VdlaGemm& gemm) {
@@ -41,6 +54,9 @@ std::string ProgramText(const std::string& name, const VdlaProgram& program) {
   std::string text =
       fmt::format("; vdla program {}: {} buffers, {} micro-ops, {} instructions\n", name,
                   program.buffers, program.micro_ops.size(), program.instructions.size());
+  for (size_t i = 0; i < program.outputs.size(); ++i) {
+    text += fmt::format("; output {}: {}\n", i, OutputText(program.outputs[i]));
+  }
   for (const VdlaInstruction& instruction : program.instructions) {
     const VdlaUnit unit = UnitOf(instruction);
     text +=

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "codegen_vdla/output_steps.h"
 #include "codegen_vdla/refusal.h"
 #include "ir/analysis/affine.h"
 #include "ir/expr/visitor.h"
@@ -56,18 +57,25 @@ class VectorLoopChecker {
       TCC_RETURN_IF_ERROR(CheckValue(select->then_value, store));
       return CheckValue(select->else_value, store);
     }
+    if (!places_.contains(store.buffer)) return CheckResult(value, in);
     const auto* load = value.as<Load>();
-    const auto place = places_.find(store.buffer);
-    if (place == places_.end()) {
-      if (load == nullptr || !IsSum(load->buffer)) return Refuse(in, "expected a copy of sums");
-      return CheckNeighbours(load->indices, in);
-    }
     if (IsConstant(value, 0)) return OkStatus();
     if (IsSum(store.buffer)) return Refuse(in, "expected 0, which is all that sums are set to");
     if (load == nullptr || places_.contains(load->buffer)) {
       return Refuse(in, "expected a copy of a parameter, or 0");
     }
     return CheckNeighbours(load->indices, in);
+  }
+
+  // Checks that a result is a copy of sums, or what an output stage makes of it.
+  Status CheckResult(const Expr& value, const Stmt& in) const {
+    TCC_ASSIGN_OR_RETURN(const OutputSteps output, ReadOutputSteps(value, in));
+    if (!IsSum(output.sum->buffer)) return Refuse(in, "expected a copy of sums");
+    TCC_RETURN_IF_ERROR(CheckNeighbours(output.sum->indices, in));
+    for (const OutputStep& step : output.steps) {
+      if (step.operand) TCC_RETURN_IF_ERROR(CheckNeighbours(step.operand->indices, in));
+    }
+    return OkStatus();
   }
 
   bool IsSum(const Var& buffer) const {

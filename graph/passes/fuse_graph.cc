@@ -9,6 +9,7 @@
 #include "graph/ops/op_lowering.h"
 #include "graph/ops/storage_order.h"
 #include "graph/passes/edit.h"
+#include "graph/passes/offloading.h"
 #include "graph/passes/to_tensor_exprs.h"
 #include "ir/expr/evaluate.h"
 #include "ir/expr/visitor.h"
@@ -241,12 +242,26 @@ class Fuser {
     return inputs.size();
   }
 
+  // Makes a group of a product for an accelerator, and of what the output stage computes.
+  void Offload(int product) {
+    std::vector<int> nodes = OutputStageOf(graph_, uses_, product);
+    nodes.insert(nodes.begin(), product);
+    AddGroup(std::move(nodes));
+  }
+
+  void AddGroup(std::vector<int> nodes) {
+    const int group = static_cast<int>(groups_.size());
+    for (int n : nodes) group_[n] = group;
+    groups_.push_back(std::move(nodes));
+  }
+
   void Grow(int leader) {
+    if (fusion_ == Fusion::kOffloading && IsOffloadable(graph_, graph_.nodes[leader])) {
+      return Offload(leader);
+    }
     std::set<int> members = {leader}, grown = members;
     int last = leader;
-    const bool is_alone =
-        fusion_ == Fusion::kOffloading && IsOffloadable(graph_, graph_.nodes[leader]);
-    while (!is_alone && MayLead(graph_.nodes[leader]) && post_dominator_[last] != kSink) {
+    while (MayLead(graph_.nodes[leader]) && post_dominator_[last] != kSink) {
       int next = post_dominator_[last];
       std::optional<std::set<int>> between = Between(leader, last, next);
       if (!between) break;
@@ -256,10 +271,8 @@ class Fuser {
       if (!IsView(graph_, graph_.nodes[next])) members = grown;
       last = next;
     }
-    if (!is_alone) AbsorbMovements(leader, members);
-    int group = static_cast<int>(groups_.size());
-    for (int n : members) group_[n] = group;
-    groups_.push_back({members.begin(), members.end()});
+    AbsorbMovements(leader, members);
+    AddGroup({members.begin(), members.end()});
   }
 
   // Returns whether the group maps elements of its operands to elements of its result, so that
@@ -496,29 +509,6 @@ bool IsView(const Graph& graph, const Node& node) {
   std::vector<int> from =
       Permuted(std::vector<int>(perm.begin(), perm.end()), OutputOrder(graph, node, shape.size()));
   return SameBytes(shape, InputOrder(graph, node, 0), from);
-}
-
-bool IsOffloadable(const Graph& graph, const Node& node) {
-  constexpr int64_t kBlock = 16;
-  constexpr size_t kOperands = 2;
-  const bool is_convolution = node.op == OpKind::kConvInteger;
-  if (!is_convolution && node.op != OpKind::kMatMulInteger) return false;
-  for (size_t i = 0; i < node.inputs.size(); ++i) {
-    const ValueId input = node.inputs[i];
-    if (i < kOperands && graph.value(input).dtype != DType(DTypeCode::kInt8)) return false;
-    const Tensor* zero = i < kOperands ? nullptr : graph.ConstantOf(input);
-    if (i >= kOperands && input != kNoValue && (!zero || !HoldsOnly(*zero, 0))) return false;
-  }
-  const Tensor* weight = graph.ConstantOf(node.inputs[1]);
-  const std::vector<Expr>& shape = graph.value(node.outputs[0]).shape;
-  const size_t rank = weight ? weight->shape.size() : 0;
-  const bool is_known =
-      std::ranges::all_of(shape, [](const Expr& n) { return AsConstant(n).has_value(); });
-  if (!is_known || node.Int("group", 1) != 1 || (is_convolution ? rank < 3 : rank != 2)) {
-    return false;
-  }
-  const int64_t inputs = weight->shape[rank - 2], outputs = weight->shape[rank - 1];
-  return inputs > 0 && inputs % kBlock == 0 && outputs > 0 && outputs % kBlock == 0;
 }
 
 std::vector<Subgraph> FuseGraph(const Graph& graph, Fusion fusion) {

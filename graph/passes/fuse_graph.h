@@ -41,20 +41,15 @@ struct Subgraph {
 // kChained also puts a pointwise convolution and the depthwise one that alone reads it together,
 // where what is between them is too large for the second caches: a schedule may then compute it in
 // pieces. kGathering puts a repack of few channels into the convolution that alone reads it, whose
-// schedule fetches the elements of a column one by one anyway. kOffloading is kChained but puts no
-// other node to a product that an accelerator takes (IsOffloadable). kNodeByNode makes a subgraph
-// for each node.
+// schedule fetches the elements of a column one by one anyway. kOffloading is kChained but puts
+// nothing to a product that an accelerator takes than what its output stage computes
+// (offloading.h). kNodeByNode makes a subgraph for each node.
 enum class Fusion : uint8_t { kFused, kChained, kGathering, kOffloading, kNodeByNode };
 std::vector<Subgraph> FuseGraph(const Graph& graph, Fusion fusion = Fusion::kFused);
 
 // Returns the fusion for the target's kernels: kChained for a CPU, kOffloading for one with an
 // accelerator, kGathering for a GPU.
 Fusion FusionFor(const Target& target);
-
-// Returns whether an accelerator of whole blocks of bytes takes the node: a ConvInteger or
-// MatMulInteger of i8 by a constant weight of i8, without zero points and groups, of known shapes,
-// whose inputs and outputs are multiples of 16. Expects AssignLayouts to have run.
-bool IsOffloadable(const Graph& graph, const Node& node);
 
 // Returns whether the node's output has its first input's bytes in their order.
 bool IsView(const Graph& graph, const Node& node);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <span>
 
 #include "graph/variants/stage_parts.h"
 #include "graph/variants/variants.h"
@@ -50,7 +51,7 @@ class BlockedProgram {
         result_(program) {}
 
   std::optional<TensorProgram> Build() {
-    if (!FindAxes()) return std::nullopt;
+    if (!FindAxes() || !FindResult()) return std::nullopt;
     const Load& data = *product_.data.element;
     const Buffer input = *FindBuffer(result_, data.buffer);
     if (product_.data.dim + 1 != input.rank()) return std::nullopt;
@@ -63,10 +64,11 @@ class BlockedProgram {
     const Buffer weight = AddWeightStage();
     const Buffer sums = AddProduct(blocks, weight, reach);
     AddResult(sums);
-    auto at = result_.stages.begin() + static_cast<std::ptrdiff_t>(product_.stage);
-    at = result_.stages.erase(at);
-    result_.stages.insert(at, std::make_move_iterator(stages_.begin() + 1),
+    result_.stages.resize(product_.stage);
+    result_.stages.insert(result_.stages.end(), std::make_move_iterator(stages_.begin() + 1),
                           std::make_move_iterator(stages_.end()));
+    std::erase_if(result_.intermediates,
+                  [&](const Buffer& buffer) { return buffer.var == sums_var(); });
     // The weight's stage comes first of all, since it is run when the model is linked.
     result_.stages.insert(result_.stages.begin(), std::move(stages_.front()));
     return std::move(result_);
@@ -171,21 +173,60 @@ class BlockedProgram {
     return sums;
   }
 
-  // Adds out[.., block * 16 + place] = sums[.., block, place].
+  // Finds the map that makes the outputs of the product's sums element by element; false if
+  // something else reads them.
+  bool FindResult() {
+    const auto behind = std::span(result_.stages).subspan(product_.stage + 1);
+    if (behind.empty()) return true;
+    const auto* map = std::get_if<ComputeExpr>(&behind[0]);
+    if (behind.size() > 1 || !map || map->combiner || map->outputs.size() != 1 ||
+        !IsConstant(map->predicate, 1) || map->axes.size() != stage_.axes.size()) {
+      return false;
+    }
+    const auto is_in_place = [&](const std::vector<Expr>& indices) {
+      return std::ranges::equal(indices, map->axes, [](const Expr& index, const Axis& axis) {
+        return index.same_as(axis.var);
+      });
+    };
+    const bool reads_elsewhere = Contains(map->values[0], [&](const Expr& value) {
+      const auto* load = value.as<Load>();
+      return load && load->buffer == sums_var() && !is_in_place(load->indices);
+    });
+    if (reads_elsewhere || !is_in_place(map->indices[0])) return false;
+    map_ = *map;
+    return true;
+  }
+
+  const Var& sums_var() const { return stage_.outputs[0].var; }
+
+  // Returns what the map makes of a sum at the indices of the result.
+  Expr ResultOf(const Expr& sum, const std::vector<Expr>& indices) const {
+    if (!map_) return sum;
+    Substitution at;
+    for (size_t a = 0; a < indices.size(); ++a) at.emplace(map_->axes[a].var, indices[a]);
+    const Expr value = Substitute(map_->values[0], at);
+    return RewriteBottomUp(value, [&](const Expr& node) -> Expr {
+      const auto* load = node.as<Load>();
+      return load && load->buffer == sums_var() ? sum : node;
+    });
+  }
+
+  // Adds out[.., block * 16 + place] = sums[.., block, place], or what a map makes of it.
   void AddResult(const Buffer& sums) {
     ComputeExpr stage = StageOver(sums);
-    std::vector<Expr> places = std::move(stage.indices[0]);
+    const std::vector<Expr> places = std::move(stage.indices[0]);
     stage.name = FreeName(result_, stage_.name + "_result");
-    stage.outputs = stage_.outputs;
     const Expr last = places[places.size() - 2] * Expr(kBlock) + places.back();
     stage.indices[0].assign(places.begin(), places.end() - 2);
     stage.indices[0].push_back(last);
-    stage.values = {Make<Load>(sums.var, places)};
+    stage.outputs = map_ ? map_->outputs : stage_.outputs;
+    stage.values = {ResultOf(Make<Load>(sums.var, places), stage.indices[0])};
     stages_.emplace_back(std::move(stage));
   }
 
   const WordProduct& product_;
   const ComputeExpr stage_;
+  std::optional<ComputeExpr> map_;  // makes bytes of the sums
   TensorProgram result_;
   BlockedAxis in_, out_;
   ComputeExpr data_stage_;

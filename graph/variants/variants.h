@@ -107,12 +107,12 @@ std::optional<TensorProgram> IntegerQuadsVariant(const TensorProgram& program, S
 //   blocks[.., c, i] = x[.. + low, 16 c + i] where that is inside, else 0
 //   weight[o, taps.., c, p, i] = w at output 16 o + p and input 16 c + i: a Prepack's work
 //   sums[.., o, p] = sum over taps, c and i of i32(blocks[..]) * i32(weight[..])
-//   out[.., 16 o + p] = sums[.., o, p]
+//   out[.., 16 o + p] = sums[.., o, p], or what a map behind the product makes of it
 //
-// The result is the same integer. Returns nullopt if no stage sums products of an operand and a
+// The sums are the same integers. Returns nullopt if no stage sums products of an operand and a
 // constant parameter that are both i8 without zero points, along an axis that is the operand's last
 // dimension; if the data have an index of the result's last dimension; if 16 does not divide both
-// of these.
+// of these; if anything but one such map follows.
 std::optional<TensorProgram> AcceleratorBlocksVariant(const TensorProgram& program);
 
 // Returns the program with its product of integers of 1 to 4 bits computed 32 terms at a time for

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "runtime/vdla/vdla_facts.h"
+#include "runtime/vdla/vdla_output.h"
 #include "support/random.h"
 
 namespace tcc {
@@ -36,10 +37,19 @@ void VdlaChip::Load(const VdlaCopy& copy, std::span<const uint8_t> operand) {
   });
 }
 
-void VdlaChip::Store(const VdlaCopy& copy, std::span<uint8_t> operand) const {
+void VdlaChip::Store(const VdlaProgram& program, const VdlaCopy& copy,
+                     std::span<const std::span<uint8_t>> operands) const {
+  uint8_t* memory = operands[copy.buffer].data();
   ForEachVector(copy, [&](int64_t vector, int64_t element) {
-    std::memcpy(operand.data() + element * sizeof(uint32_t), sums_.data() + vector * kVdlaBlock,
-                kVdlaBlock * sizeof(uint32_t));
+    VdlaSums sums;
+    std::memcpy(sums.data(), sums_.data() + vector * kVdlaBlock, sizeof(sums));
+    if (copy.output == kVdlaWords) {
+      std::memcpy(memory + element * sizeof(int32_t), sums.data(), sizeof(sums));
+      return;
+    }
+    const VdlaOutput& output = program.outputs[copy.output];
+    const VdlaBytes bytes = RunOutput(output, sums, element % output.channels, operands);
+    std::memcpy(memory + element, bytes.data(), sizeof(bytes));
   });
 }
 
@@ -72,7 +82,7 @@ void VdlaChip::Run(const VdlaProgram& program, const VdlaInstruction& instructio
   }
   const auto& copy = std::get<VdlaCopy>(instruction.work);
   if (copy.on_chip == VdlaMemory::kSums) {
-    Store(copy, operands[copy.buffer]);
+    Store(program, copy, operands);
   } else {
     Load(copy, operands[copy.buffer]);
   }

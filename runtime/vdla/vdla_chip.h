@@ -20,7 +20,8 @@ class VdlaChip {
 
  private:
   void Load(const VdlaCopy& copy, std::span<const uint8_t> operand);
-  void Store(const VdlaCopy& copy, std::span<uint8_t> operand) const;
+  void Store(const VdlaProgram& program, const VdlaCopy& copy,
+             std::span<const std::span<uint8_t>> operands) const;
   void Reset(const VdlaMicroOp& op);
   void Multiply(const VdlaMicroOp& op);
 

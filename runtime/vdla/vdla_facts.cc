@@ -1,5 +1,8 @@
 #include "runtime/vdla/vdla_facts.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "support/check.h"
 
 namespace tcc {
@@ -33,7 +36,8 @@ int64_t VectorsOf(const VdlaConfig& config, VdlaMemory memory) {
 }
 
 int64_t ElementBytes(const VdlaCopy& copy) {
-  return copy.on_chip == VdlaMemory::kSums ? sizeof(int32_t) : sizeof(int8_t);
+  const bool is_word = copy.on_chip == VdlaMemory::kSums && copy.output == kVdlaWords;
+  return is_word ? sizeof(int32_t) : sizeof(int8_t);
 }
 
 int64_t OnChipVectors(const VdlaCopy& copy) {
@@ -45,6 +49,18 @@ int64_t OnChipVectors(const VdlaCopy& copy) {
 int64_t MemoryBytes(const VdlaCopy& copy) {
   const auto& [x, y, z] = copy.size;
   return int64_t{x} * y * z * kVdlaBlock * ElementBytes(copy);
+}
+
+int64_t OutputBytes(const VdlaProgram& program, const VdlaCopy& copy) {
+  if (copy.output == kVdlaWords) return 0;
+  const VdlaOutput& output = program.outputs[copy.output];
+  const int64_t operands = std::ranges::count_if(output.steps, &VdlaOutputStep::is_by_channel);
+  std::vector<bool> touched(output.channels / kVdlaBlock);
+  ForEachVector(copy, [&](int64_t, int64_t element) {
+    touched[element % output.channels / kVdlaBlock] = true;
+  });
+  const int64_t blocks = std::ranges::count(touched, true);
+  return blocks * operands * kVdlaBlock * static_cast<int64_t>(sizeof(float));
 }
 
 int64_t MemoryEnd(const VdlaCopy& copy) {

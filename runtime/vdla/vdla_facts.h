@@ -15,12 +15,14 @@ const char* NameOf(VdlaMemory memory);
 
 // Returns the number of vectors of 16 elements that a memory has; a block of weights is 16.
 int64_t VectorsOf(const VdlaConfig& config, VdlaMemory memory);
-// Returns the bytes of one element of a copy: 1 for a load, 4 for a store.
+// Returns the bytes of one element of a copy in memory: 4 for a store of words, else 1.
 int64_t ElementBytes(const VdlaCopy& copy);
 // Returns the number of vectors of the box on the chip, padding included.
 int64_t OnChipVectors(const VdlaCopy& copy);
-// Returns the bytes that a copy reads from memory or writes to it.
+// Returns the bytes of the elements that a copy reads from memory or writes to it.
 int64_t MemoryBytes(const VdlaCopy& copy);
+// Returns the bytes that the output stage of a store reads from memory; 0 for other copies.
+int64_t OutputBytes(const VdlaProgram& program, const VdlaCopy& copy);
 // Returns the end, in elements, of what a copy accesses in its buffer; 0 if it accesses nothing.
 int64_t MemoryEnd(const VdlaCopy& copy);
 // Returns the number of micro-ops that a GEMM runs, each taking a cycle.

@@ -37,8 +37,46 @@ struct VdlaTokens {
   bool operator==(const VdlaTokens&) const = default;
 };
 
+// What the output stage does to sums that a store narrows. Integers are sums, or bytes once they
+// are made; floats are f32, and each operation rounds to f32.
+enum class VdlaOutputOp : uint8_t {
+  kToFloat,   // the nearest float of an integer
+  kToInt8,    // a float toward zero, saturated; NaN becomes 0
+  kToUint8,   // the same
+  kRound,     // a float to the nearest integer, ties to even
+  kAdd,       // a float and the step's operand; so are the rest
+  kSubtract,  // the float less the operand
+  kMultiply,
+  kDivide,   // the float by the operand
+  kMaximum,  // NaN if either is; so is the minimum
+  kMinimum,
+};
+inline constexpr int kVdlaOutputOps = 10;  // of VdlaOutputOp
+
+struct VdlaOutputStep {
+  VdlaOutputOp op = VdlaOutputOp::kToFloat;
+  // The second operand, where the op has one: a number, or the float of the element's channel in an
+  // operand of the call.
+  float number = 0;
+  bool is_by_channel = false;
+  uint32_t buffer = 0;
+  bool operator==(const VdlaOutputStep&) const = default;
+};
+
+// Steps that make bytes of sums on their way from the chip to memory, a vector a cycle. A store
+// fetches the operands of each block of 16 channels that it touches before its results leave.
+struct VdlaOutput {
+  // A multiple of 16; the channel of an element in memory is its number mod channels.
+  uint32_t channels = 0;
+  std::vector<VdlaOutputStep> steps = {};
+  bool operator==(const VdlaOutput&) const = default;
+};
+
+// The output of a copy that narrows nothing.
+inline constexpr uint32_t kVdlaWords = ~uint32_t{0};
+
 // Copies a box of vectors of 16 elements. Activations and weights are loaded, as int8; sums are
-// stored, as int32.
+// stored, as int32, or as the bytes that an output stage makes of them.
 struct VdlaCopy {
   VdlaMemory on_chip = VdlaMemory::kActivations;
   // The first vector on the chip; the box lies there without gaps. Vector v of the weights is row
@@ -56,6 +94,8 @@ struct VdlaCopy {
   // Rows of zeros before and after the rows of each plane; planes of zeros before and after all.
   // Zeros are written to the chip without a read. A store has none.
   std::array<uint16_t, 4> pad = {0, 0, 0, 0};
+  // The number of the program's output stage that a store uses, or kVdlaWords.
+  uint32_t output = kVdlaWords;
   bool operator==(const VdlaCopy&) const = default;
 };
 
@@ -88,6 +128,7 @@ struct VdlaInstruction {
 // The program of one kernel. Its micro-ops are loaded before the first instruction is fetched.
 struct VdlaProgram {
   uint32_t buffers = 0;  // operands that a call passes
+  std::vector<VdlaOutput> outputs = {};
   std::vector<VdlaMicroOp> micro_ops = {};
   std::vector<VdlaInstruction> instructions = {};
   bool operator==(const VdlaProgram&) const = default;

@@ -148,9 +148,9 @@ void Machine::Fetch() {
 
 int64_t Machine::CyclesOf(const VdlaInstruction& instruction) {
   const auto* copy = std::get_if<VdlaCopy>(&instruction.work);
-  const int64_t cycles = copy != nullptr
-                             ? CopyCycles(MemoryBytes(*copy), config_)
-                             : config_.issue_cycles + StepsOf(std::get<VdlaGemm>(instruction.work));
+  const int64_t cycles =
+      copy != nullptr ? CopyCycles(MemoryBytes(*copy) + OutputBytes(program_, *copy), config_)
+                      : config_.issue_cycles + StepsOf(std::get<VdlaGemm>(instruction.work));
   return delays_ ? cycles * delays_->Between(1, kMaxDelay) : cycles;
 }
 
@@ -162,6 +162,7 @@ void Machine::Count(const VdlaInstruction& instruction) {
   const auto& copy = std::get<VdlaCopy>(instruction.work);
   const bool stores = UnitOf(instruction) == VdlaUnit::kStore;
   (stores ? counts_.stored_bytes : counts_.loaded_bytes) += MemoryBytes(copy);
+  counts_.loaded_bytes += OutputBytes(program_, copy);
 }
 
 Status Machine::BeginIfReady(int unit) {
@@ -254,12 +255,29 @@ void CheckConfig(const VdlaConfig& config) {
   TCC_CHECK(config.queue_depth >= 1) << config.queue_depth;
 }
 
+// Checks that the output stage's operands have a float for every channel.
+Status CheckOutputOperands(const VdlaProgram& program,
+                           std::span<const std::span<uint8_t>> operands) {
+  for (const VdlaOutput& output : program.outputs) {
+    for (const VdlaOutputStep& step : output.steps) {
+      if (!step.is_by_channel) continue;
+      const size_t bytes = operands[step.buffer].size();
+      if (output.channels * sizeof(float) <= bytes) continue;
+      return InvalidInput(
+          "an output stage reads floats of {} channels from buffer {}; it has {} bytes",
+          output.channels, step.buffer, bytes);
+    }
+  }
+  return OkStatus();
+}
+
 // Checks that every copy lies within its operand.
 Status CheckOperands(const VdlaProgram& program, std::span<const std::span<uint8_t>> operands) {
   if (operands.size() != program.buffers) {
     return InvalidInput("a vdla program of {} buffers is given {} operands", program.buffers,
                         operands.size());
   }
+  TCC_RETURN_IF_ERROR(CheckOutputOperands(program, operands));
   for (size_t i = 0; i < program.instructions.size(); ++i) {
     const auto* copy = std::get_if<VdlaCopy>(&program.instructions[i].work);
     if (copy == nullptr) continue;

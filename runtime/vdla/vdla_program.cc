@@ -1,6 +1,7 @@
 #include "runtime/vdla/vdla_program.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <map>
 #include <tuple>
@@ -8,12 +9,14 @@
 
 #include "runtime/artefact/bytes.h"
 #include "runtime/vdla/vdla_facts.h"
+#include "runtime/vdla/vdla_output.h"
 
 namespace tcc {
 namespace {
 
 // The bytes of items, which bound how many of them a list can have.
 constexpr size_t kMicroOpBytes = 12, kMinInstructionBytes = 46;
+constexpr size_t kOutputStepBytes = 10, kMinOutputBytes = 8;
 
 // The limits of addresses in memory and of loops, in elements and iterations. They keep sums of
 // offsets and cycles far from overflow.
@@ -30,7 +33,9 @@ auto FieldsOf(Record& record) {
     return std::tie(record.pop_previous, record.pop_next, record.push_previous, record.push_next);
   } else if constexpr (std::is_same_v<Type, VdlaCopy>) {
     return std::tie(record.on_chip, record.on_chip_at, record.buffer, record.memory_at, record.size,
-                    record.stride, record.pad);
+                    record.stride, record.pad, record.output);
+  } else if constexpr (std::is_same_v<Type, VdlaOutputStep>) {
+    return std::tie(record.op, record.number, record.is_by_channel, record.buffer);
   } else {
     static_assert(std::is_same_v<Type, VdlaGemm>);
     return std::tie(record.reset, record.first, record.last, record.loops, record.steps);
@@ -44,6 +49,8 @@ void WriteField(ByteWriter& writer, const Field& field) {
     writer.U8(static_cast<uint8_t>(field));
   } else if constexpr (std::is_same_v<Field, int64_t>) {
     writer.I64(field);
+  } else if constexpr (std::is_same_v<Field, float>) {
+    writer.U32(std::bit_cast<uint32_t>(field));
   } else if constexpr (std::is_integral_v<Field>) {
     writer.U32(field);
   } else {
@@ -71,8 +78,12 @@ void ReadField(ByteReader& reader, Field& field) {
     field = UpTo<bool>(reader, reader.U8(), uint8_t{1});
   } else if constexpr (std::is_same_v<Field, VdlaMemory>) {
     field = UpTo<VdlaMemory>(reader, reader.U8(), static_cast<uint8_t>(VdlaMemory::kSums));
+  } else if constexpr (std::is_same_v<Field, VdlaOutputOp>) {
+    field = UpTo<VdlaOutputOp>(reader, reader.U8(), uint8_t{kVdlaOutputOps - 1});
   } else if constexpr (std::is_same_v<Field, int64_t>) {
     field = reader.I64();
+  } else if constexpr (std::is_same_v<Field, float>) {
+    field = std::bit_cast<float>(reader.U32());
   } else if constexpr (std::is_integral_v<Field>) {
     field = UpTo<Field>(reader, reader.U32(), uint32_t{std::numeric_limits<Field>::max()});
   } else {
@@ -85,6 +96,21 @@ Record Read(ByteReader& reader) {
   Record record;
   std::apply([&](auto&... field) { (ReadField(reader, field), ...); }, FieldsOf(record));
   return record;
+}
+
+void WriteOutput(ByteWriter& writer, const VdlaOutput& output) {
+  writer.U32(output.channels);
+  writer.Count(output.steps.size());
+  for (const VdlaOutputStep& step : output.steps) Write(writer, step);
+}
+
+VdlaOutput ReadOutput(ByteReader& reader) {
+  VdlaOutput output = {.channels = reader.U32()};
+  const size_t steps = reader.Count(kOutputStepBytes);
+  for (size_t i = 0; i < steps && reader.ok(); ++i) {
+    output.steps.push_back(Read<VdlaOutputStep>(reader));
+  }
+  return output;
 }
 
 VdlaInstruction ReadInstruction(ByteReader& reader) {
@@ -125,6 +151,23 @@ Status CheckBox(const VdlaCopy& copy, const VdlaConfig& config) {
                       copy.on_chip_at, NameOf(copy.on_chip), vectors);
 }
 
+// Checks the output stage of a copy. Vectors must begin at multiples of 16, as channels do.
+Status CheckNarrowing(const VdlaCopy& copy, const VdlaProgram& program) {
+  if (copy.output == kVdlaWords) return OkStatus();
+  if (copy.on_chip != VdlaMemory::kSums) {
+    return InvalidInput("output: {}; a load has none", copy.output);
+  }
+  if (copy.output >= program.outputs.size()) {
+    return InvalidInput("output: {}; the program has {}", copy.output, program.outputs.size());
+  }
+  for (int64_t elements : {copy.memory_at, copy.stride[0], copy.stride[1]}) {
+    if (elements % kVdlaBlock == 0) continue;
+    return InvalidInput("memory_at, stride: {}; an output stage needs multiples of {}", elements,
+                        kVdlaBlock);
+  }
+  return OkStatus();
+}
+
 Status CheckCopy(const VdlaCopy& copy, const VdlaProgram& program, const VdlaConfig& config) {
   if (copy.buffer >= program.buffers) {
     return InvalidInput("buffer: {}; the program has {} buffers", copy.buffer, program.buffers);
@@ -140,7 +183,7 @@ Status CheckCopy(const VdlaCopy& copy, const VdlaProgram& program, const VdlaCon
     if (elements >= 0 && elements <= kMaxElements) continue;
     return InvalidInput("stride: {}; expected 0 to {}", elements, kMaxElements);
   }
-  return OkStatus();
+  return CheckNarrowing(copy, program);
 }
 
 // Checks the numbers that micro-ops and steps give for one operand of a GEMM.
@@ -175,18 +218,41 @@ Status CheckGemm(const VdlaGemm& gemm, const VdlaProgram& program, const VdlaCon
                     VectorsOf(config, VdlaMemory::kWeights) / kVdlaBlock, "weight");
 }
 
-// The unit that accesses a buffer, for buffers seen so far.
-using UnitOfBuffer = std::map<uint32_t, VdlaUnit>;
+// What instructions have done to buffers so far: read their elements, or written elements of so
+// many bytes.
+struct BufferUse {
+  bool is_written = false;
+  int64_t bytes = 1;
+};
+using BufferUses = std::map<uint32_t, BufferUse>;
 
-// Checks that a buffer is read as int8 or written as int32, never both: no tokens order a load
-// after a store.
-Status CheckDirection(const VdlaCopy& copy, VdlaUnit unit, UnitOfBuffer& unit_of_buffer) {
-  if (unit_of_buffer.emplace(copy.buffer, unit).first->second == unit) return OkStatus();
-  return InvalidInput("buffer: {} is loaded and stored; expected one of both", copy.buffer);
+// Checks that a buffer is read or written, never both: no tokens order a load after a store.
+// Elements that are written have one size.
+Status CheckUse(uint32_t buffer, const BufferUse& use, BufferUses& uses) {
+  const BufferUse& known = uses.emplace(buffer, use).first->second;
+  if (known.is_written != use.is_written) {
+    return InvalidInput("buffer: {} is loaded and stored; expected one of both", buffer);
+  }
+  if (!use.is_written || known.bytes == use.bytes) return OkStatus();
+  return InvalidInput("buffer: {} is stored as elements of {} and of {} bytes", buffer, known.bytes,
+                      use.bytes);
+}
+
+Status CheckOutputs(const VdlaProgram& program, BufferUses& uses) {
+  for (size_t i = 0; i < program.outputs.size(); ++i) {
+    const VdlaOutput& output = program.outputs[i];
+    const std::string name = fmt::format("output {}", i);
+    TCC_RETURN_IF_ERROR(Annotate(VerifyOutput(output, program.buffers), name));
+    for (const VdlaOutputStep& step : output.steps) {
+      if (!step.is_by_channel) continue;
+      TCC_RETURN_IF_ERROR(Annotate(CheckUse(step.buffer, {}, uses), name));
+    }
+  }
+  return OkStatus();
 }
 
 Status CheckInstruction(const VdlaInstruction& instruction, const VdlaProgram& program,
-                        const VdlaConfig& config, UnitOfBuffer& unit_of_buffer) {
+                        const VdlaConfig& config, BufferUses& uses) {
   const VdlaUnit unit = UnitOf(instruction);
   TCC_RETURN_IF_ERROR(CheckTokens(instruction.tokens, unit));
   if (const auto* gemm = std::get_if<VdlaGemm>(&instruction.work)) {
@@ -194,7 +260,8 @@ Status CheckInstruction(const VdlaInstruction& instruction, const VdlaProgram& p
   }
   const auto& copy = std::get<VdlaCopy>(instruction.work);
   TCC_RETURN_IF_ERROR(CheckCopy(copy, program, config));
-  return CheckDirection(copy, unit, unit_of_buffer);
+  const BufferUse use = {.is_written = unit == VdlaUnit::kStore, .bytes = ElementBytes(copy)};
+  return CheckUse(copy.buffer, use, uses);
 }
 
 }  // namespace
@@ -202,6 +269,8 @@ Status CheckInstruction(const VdlaInstruction& instruction, const VdlaProgram& p
 std::vector<uint8_t> VdlaProgramBytes(const VdlaProgram& program) {
   ByteWriter writer;
   writer.U32(program.buffers);
+  writer.Count(program.outputs.size());
+  for (const VdlaOutput& output : program.outputs) WriteOutput(writer, output);
   writer.Count(program.micro_ops.size());
   for (const VdlaMicroOp& op : program.micro_ops) Write(writer, op);
   writer.Count(program.instructions.size());
@@ -217,6 +286,8 @@ StatusOr<VdlaProgram> ParseVdlaProgram(std::span<const uint8_t> bytes) {
   ByteReader reader(bytes, "vdla program");
   VdlaProgram program;
   program.buffers = reader.U32();
+  const size_t outputs = reader.Count(kMinOutputBytes);
+  for (size_t i = 0; i < outputs && reader.ok(); ++i) program.outputs.push_back(ReadOutput(reader));
   const size_t micro_ops = reader.Count(kMicroOpBytes);
   for (size_t m = 0; m < micro_ops; ++m) program.micro_ops.push_back(Read<VdlaMicroOp>(reader));
   const size_t instructions = reader.Count(kMinInstructionBytes);
@@ -232,11 +303,12 @@ Status VerifyVdlaProgram(const VdlaProgram& program, const VdlaConfig& config) {
     return InvalidInput("vdla program has {} micro-ops; the machine has room for {}",
                         program.micro_ops.size(), config.micro_ops);
   }
-  UnitOfBuffer unit_of_buffer;
+  BufferUses uses;
+  TCC_RETURN_IF_ERROR(CheckOutputs(program, uses));
   for (size_t i = 0; i < program.instructions.size(); ++i) {
     const VdlaInstruction& instruction = program.instructions[i];
     TCC_RETURN_IF_ERROR(
-        Annotate(CheckInstruction(instruction, program, config, unit_of_buffer),
+        Annotate(CheckInstruction(instruction, program, config, uses),
                  fmt::format("instruction {} ({})", i, NameOf(UnitOf(instruction)))));
   }
   return OkStatus();

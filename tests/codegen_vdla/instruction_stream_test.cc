@@ -56,6 +56,28 @@ std::string RefusalOf(const std::string& text, const VdlaConfig& config = {}) {
   return Message(status);
 }
 
+// A lowered function of two tiles of 16 channels whose results are bytes. `result` makes them of a
+// sum s; channel c has the constants k[c] and b[c].
+std::string NarrowedTiles(const std::string& result) {
+  return fmt::format(R"(
+    fn f(A: i8[16], B: i8[512], k: f32[32], b: f32[32], Y: i8[64]) lowered {{
+      alloc A_l: i8[16] local
+      alloc B_l: i8[512] local
+      alloc C_l: i32[32] local
+      for l in 0..16 {{ A_l[l] = A[l] }}
+      for w in 0..512 {{ B_l[w] = B[w] }}
+      for p in 0..32 {{ C_l[p] = 0 }}
+      for o in 0..2 {{
+        intrinsic vdla_gemv_16x16 {{ for p in 0..16 {{ for l in 0..16 {{
+          C_l[o * 16 + p] = C_l[o * 16 + p] + i32(A_l[l]) * i32(B_l[(o * 16 + p) * 16 + l])
+        }} }} }}
+      }}
+      for o in 0..2 {{ for p in 0..16 {{ Y[32 + o * 16 + p] = {} }} }}
+    }})",
+                     result);
+}
+const std::string kSum = "C_l[o * 16 + p]", kChannel = "[o * 16 + p]";
+
 // A lowered function of one tile with other statements for the load, the reset, the call's store
 // and the result.
 struct Parts {
@@ -173,6 +195,67 @@ TEST_CASE("results may lie apart, and branches may load", "[codegen_vdla][stream
     })"));
 }
 
+TEST_CASE("results that are bytes go through the output stage", "[codegen_vdla][stream]") {
+  // Numbers are powers of two, so that the interpreter, which keeps doubles, rounds alike.
+  const VdlaProgram program = CheckOnMachine(
+      Parsed(NarrowedTiles(fmt::format("i8(round(max(f32({}) * 0.0078125, -3.5)))", kSum))));
+  REQUIRE(program.outputs.size() == 1);
+  CHECK(program.outputs[0] ==
+        VdlaOutput{.channels = 16,
+                   .steps = {{.op = VdlaOutputOp::kToFloat},
+                             {.op = VdlaOutputOp::kMultiply, .number = 0.0078125f},
+                             {.op = VdlaOutputOp::kMaximum, .number = -3.5f},
+                             {.op = VdlaOutputOp::kRound},
+                             {.op = VdlaOutputOp::kToInt8}}});
+  CHECK(std::get<VdlaCopy>(program.instructions.back().work) ==
+        VdlaCopy{.on_chip = VdlaMemory::kSums,
+                 .buffer = 4,
+                 .memory_at = 32,
+                 .size = {2, 1, 1},
+                 .output = 0});
+}
+
+TEST_CASE("the output stage reads numbers of channels, and bytes in between",
+          "[codegen_vdla][stream]") {
+  const std::string scaled = fmt::format("k{} * f32({}) + b{}", kChannel, kSum, kChannel);
+  const StatusOr<VdlaProgram> program =
+      StreamOf(Parsed(NarrowedTiles(
+                   fmt::format("i8(min(f32(i32(u8(round(({}) / 0.25)))) - 1.5, 96.0))", scaled))),
+               VdlaConfig());
+  INFO(program.status());
+  REQUIRE(program.ok());
+  REQUIRE(program->outputs.size() == 1);
+  CHECK(program->outputs[0] ==
+        VdlaOutput{.channels = 32,
+                   .steps = {{.op = VdlaOutputOp::kToFloat},
+                             {.op = VdlaOutputOp::kMultiply, .is_by_channel = true, .buffer = 2},
+                             {.op = VdlaOutputOp::kAdd, .is_by_channel = true, .buffer = 3},
+                             {.op = VdlaOutputOp::kDivide, .number = 0.25f},
+                             {.op = VdlaOutputOp::kRound},
+                             {.op = VdlaOutputOp::kToUint8},
+                             {.op = VdlaOutputOp::kToFloat},
+                             {.op = VdlaOutputOp::kSubtract, .number = 1.5f},
+                             {.op = VdlaOutputOp::kMinimum, .number = 96},
+                             {.op = VdlaOutputOp::kToInt8}}});
+}
+
+TEST_CASE("results that no output stage makes are refused by name", "[codegen_vdla][stream]") {
+  const auto refused = [](const std::string& value) {
+    const std::string result = fmt::format(fmt::runtime(value), fmt::arg("s", kSum));
+    const std::string message = RefusalOf(NarrowedTiles(result));
+    return message.substr(message.find("': ") + 3);
+  };
+  CHECK(refused("i8({s})") == "the output stage has no such conversion");
+  CHECK(refused("i8(sqrt(f32({s})))") == "the output stage has no such operation");
+  CHECK(refused("i8(f32({s}) * f32({s}))") ==
+        "expected a constant or a parameter as an operand of the output stage");
+  CHECK(refused("i8(2.0 / f32({s}))") ==
+        "expected a constant or a parameter as an operand of the output stage");
+  CHECK(refused("i8(f32({s}) * k[o * 16 + 15 - p])") == "expected 16 neighbours in a loop");
+  CHECK(refused("i8(f32({s}) * k[p])") ==
+        "element 0 of 'k', 32 channels, for result 48; expected its channel");
+}
+
 TEST_CASE("conditions on a whole vector are taken", "[codegen_vdla][stream]") {
   CheckOnMachine(Parsed(OneTile({.load = R"(
     for i in 0..1 {
@@ -205,7 +288,9 @@ TEST_CASE("what vdla lacks is refused by name", "[codegen_vdla][stream]") {
   CHECK(RefusalOf(OneTile({.reset = "for p in 0..16 { C_l[p] = 1 }"})) ==
         "'C_l[p] = 1': expected 0, which is all that sums are set to");
   CHECK(RefusalOf(OneTile({.result = "for p in 0..16 { C[p] = 2 * C_l[p] }"})) ==
-        "'C[p] = 2 * C_l[p]': expected a copy of sums");
+        "'C[p] = 2 * C_l[p]': the output stage has no such operation");
+  CHECK(RefusalOf(OneTile({.result = "for p in 0..16 { C[p] = i32(A[p]) }"})) ==
+        "'C[p] = i32(A[p])': the output stage has no such operation");
   CHECK_THAT(RefusalOf(OneTile({.call = "C_l[p] = C_l[p] + i32(A_l[l]) * i32(B_l[l * 16 + p])"})),
              Catch::EndsWith("': expected 16 neighbours as activations and 16 x 16 as weights"));
   CHECK_THAT(RefusalOf(OneTile({.call = "C_l[l] = i32(A_l[l])"})),

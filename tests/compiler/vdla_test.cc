@@ -29,14 +29,19 @@ int Offloaded(const Artefact& artefact) {
   return count;
 }
 
-void CheckOnVdla(const ProductCase& c, int offloaded) {
-  INFO(c.name);
+void CheckOnVdla(const Graph& graph, int offloaded) {
   const Target vdla = *FindTarget("vdla");
-  const Graph graph = SignedByteProduct(c);
   CHECK(Offloaded(Compiled(graph, vdla)) == offloaded);
   const Status status = DifferenceOn(graph, vdla);
   INFO(status);
   CHECK(status.ok());
+}
+
+// Checks the product whose results leave as words, and the one whose results leave as bytes.
+void CheckOnVdla(const ProductCase& c, int offloaded) {
+  INFO(c.name);
+  CheckOnVdla(SignedByteProduct(c), offloaded);
+  CheckOnVdla(NarrowedProduct(c), offloaded);
 }
 
 // A convolution with a window of two dimensions.
@@ -82,6 +87,24 @@ TEST_CASE("the accelerator multiplies signed bytes as the interpreter does", "[c
        {{"pads", Ints(6, 1)}}},
   };
   for (const ProductCase& c : cases) CheckOnVdla(c, 1);
+}
+
+TEST_CASE("what makes bytes of a product runs with it on the accelerator", "[compiler][vdla]") {
+  const ProductCase c = CaseOf("3x3", {32, 48, 14, 3, 1, 1, 1, 1});
+  const Artefact artefact = Compiled(NarrowedProduct(c), *FindTarget("vdla"));
+  // Bytes of the input, and their layout, come first.
+  const auto& kernels = artefact.metadata.kernels;
+  const auto stored = [&](const KernelInfo& kernel) -> int64_t {
+    for (const auto& [name, value] : kernel.statistics) {
+      if (name == "stored_bytes") return value;
+    }
+    return 0;
+  };
+  const auto product = std::ranges::find_if(kernels, stored);
+  REQUIRE(product != kernels.end());
+  CHECK(stored(*product) == 48 * 14 * 15);
+  CHECK(product->nodes == std::vector<std::string>{"sums", "real", "scaled", "biased", "fine_bytes",
+                                                   "fine_numbers", "relu", "narrow"});
 }
 
 TEST_CASE("products that are no whole blocks stay on the CPU", "[compiler][vdla]") {

@@ -5,7 +5,7 @@
 namespace tcc {
 namespace {
 
-// A load, a GEMM and a store with different values in all fields.
+// A load, a GEMM, and a store with an output stage, with different values in all fields.
 VdlaProgram Sample() {
   const VdlaCopy load = {.on_chip = VdlaMemory::kWeights,
                          .on_chip_at = 32,
@@ -19,8 +19,16 @@ VdlaProgram Sample() {
                          .last = 3,
                          .loops = {5, 6},
                          .steps = {{{7, 8}, {9, 10}, {11, 12}}}};
-  const VdlaCopy store = {.on_chip = VdlaMemory::kSums, .on_chip_at = 9, .buffer = 2};
+  const VdlaCopy store = {
+      .on_chip = VdlaMemory::kSums, .on_chip_at = 9, .buffer = 2, .memory_at = 48, .output = 0};
+  const VdlaOutput output = {
+      .channels = 32,
+      .steps = {{.op = VdlaOutputOp::kToFloat},
+                {.op = VdlaOutputOp::kMultiply, .number = 0.25f},
+                {.op = VdlaOutputOp::kAdd, .is_by_channel = true, .buffer = 1},
+                {.op = VdlaOutputOp::kToInt8}}};
   return {.buffers = 3,
+          .outputs = {output},
           .micro_ops = {{.sum = 1, .activation = 2, .weight = 3}, {4, 5, 6}, {7, 8, 9}},
           .instructions = {
               {.tokens = {.pop_next = true}, .work = load},
@@ -31,6 +39,10 @@ VdlaProgram Sample() {
 
 VdlaCopy& Copy(VdlaProgram& program, size_t instruction) {
   return std::get<VdlaCopy>(program.instructions[instruction].work);
+}
+
+VdlaOutputStep& Step(VdlaProgram& program, size_t step) {
+  return program.outputs[0].steps[step];
 }
 
 VdlaGemm& Gemm(VdlaProgram& program) {
@@ -83,16 +95,20 @@ TEST_CASE("a vdla program cut at any byte or with a byte more is refused", "[run
 }
 
 TEST_CASE("a vdla program with an unknown kind, flag or memory is refused", "[runtime][vdla]") {
-  // Buffers, the count and three micro-ops of 12 bytes, the count of instructions; then the first
-  // instruction: kind, four tokens, memory, and after 52 bytes more the pads.
-  constexpr size_t kInstruction = 4 + 4 + 3 * 12 + 4;
-  CHECK(ParseRefusal(kInstruction, 2) == "vdla program has 2 before byte 49; expected at most 1");
+  // Buffers, the count of outputs; one of them: channels, the count and four steps of 10 bytes.
+  constexpr size_t kStep = 4 + 4 + 4 + 4;
+  CHECK(ParseRefusal(kStep, 10) == "vdla program has 10 before byte 17; expected at most 9");
+  CHECK(ParseRefusal(kStep + 5, 2) == "vdla program has 2 before byte 22; expected at most 1");
+  // The count and three micro-ops of 12 bytes, the count of instructions; then the first
+  // instruction: kind, four tokens, memory, and after 44 bytes more the pads.
+  constexpr size_t kInstruction = kStep + 4 * 10 + 4 + 3 * 12 + 4;
+  CHECK(ParseRefusal(kInstruction, 2) == "vdla program has 2 before byte 101; expected at most 1");
   CHECK(ParseRefusal(kInstruction + 4, 3) ==
-        "vdla program has 3 before byte 53; expected at most 1");
+        "vdla program has 3 before byte 105; expected at most 1");
   CHECK(ParseRefusal(kInstruction + 5, 3) ==
-        "vdla program has 3 before byte 54; expected at most 2");
+        "vdla program has 3 before byte 106; expected at most 2");
   CHECK(ParseRefusal(kInstruction + 6 + 44 + 2, 1) ==
-        "vdla program has 65537 before byte 102; expected at most 65535");
+        "vdla program has 65537 before byte 154; expected at most 65535");
 }
 
 TEST_CASE("the vdla verifier accepts what just fits", "[runtime][vdla]") {
@@ -144,6 +160,41 @@ TEST_CASE("the vdla verifier names the field of a copy that is wrong", "[runtime
         "instruction 2 (store): memory_at: -1; expected 0 to 281474976710656");
   CHECK(RefusalAfter([](VdlaProgram& p) { Copy(p, 2).stride[1] = INT64_MAX; }) ==
         "instruction 2 (store): stride: 9223372036854775807; expected 0 to 281474976710656");
+}
+
+TEST_CASE("the vdla verifier names what is wrong with an output stage", "[runtime][vdla]") {
+  CHECK(RefusalAfter([](VdlaProgram& p) { Copy(p, 2).output = 1; }) ==
+        "instruction 2 (store): output: 1; the program has 1");
+  CHECK(RefusalAfter([](VdlaProgram& p) { Copy(p, 0).output = 0; }) ==
+        "instruction 0 (load): output: 0; a load has none");
+  CHECK(RefusalAfter([](VdlaProgram& p) { Copy(p, 2).memory_at = 8; }) ==
+        "instruction 2 (store): memory_at, stride: 8; an output stage needs multiples of 16");
+  CHECK(RefusalAfter([](VdlaProgram& p) { Copy(p, 2).stride[1] = 24; }) ==
+        "instruction 2 (store): memory_at, stride: 24; an output stage needs multiples of 16");
+  CHECK(RefusalAfter([](VdlaProgram& p) { p.outputs[0].channels = 0; }) ==
+        "output 0: 0 channels; expected a multiple of 16");
+  CHECK(RefusalAfter([](VdlaProgram& p) { p.outputs[0].channels = 40; }) ==
+        "output 0: 40 channels; expected a multiple of 16");
+  CHECK(RefusalAfter([](VdlaProgram& p) { Step(p, 2).buffer = 3; }) ==
+        "output 0: step 2: buffer 3; the program has 3 buffers");
+  CHECK(RefusalAfter([](VdlaProgram& p) { Step(p, 0).op = VdlaOutputOp::kRound; }) ==
+        "output 0: step 0: round of an integer");
+  CHECK(RefusalAfter([](VdlaProgram& p) { Step(p, 1).op = VdlaOutputOp::kToFloat; }) ==
+        "output 0: step 1: to_float of a float");
+  CHECK(RefusalAfter([](VdlaProgram& p) { Step(p, 3).is_by_channel = true; }) ==
+        "output 0: step 3: to_int8 has no operand by channel");
+  CHECK(RefusalAfter([](VdlaProgram& p) { p.outputs[0].steps.pop_back(); }) ==
+        "output 0: the last step makes no bytes");
+  CHECK(RefusalAfter([](VdlaProgram& p) { p.outputs[0].steps.clear(); }) ==
+        "output 0: the last step makes no bytes");
+  CHECK(RefusalAfter([](VdlaProgram& p) { p.outputs[0].steps.resize(33); }) ==
+        "output 0: 33 steps; expected at most 32");
+  CHECK(RefusalAfter([](VdlaProgram& p) { Step(p, 2).buffer = 2; }) ==
+        "instruction 2 (store): buffer: 2 is loaded and stored; expected one of both");
+  CHECK(RefusalAfter([](VdlaProgram& p) {
+          p.instructions.push_back(p.instructions[2]);
+          Copy(p, 3).output = kVdlaWords;
+        }) == "instruction 3 (store): buffer: 2 is stored as elements of 1 and of 4 bytes");
 }
 
 TEST_CASE("the vdla verifier names the field of a GEMM that is wrong", "[runtime][vdla]") {

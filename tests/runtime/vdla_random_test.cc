@@ -25,6 +25,10 @@ struct Footprint {
   std::set<int64_t> read, written;
 };
 
+// An output stage that saturates sums.
+const VdlaOutput kSaturate = {
+    .channels = 16, .steps = {{.op = VdlaOutputOp::kToFloat}, {.op = VdlaOutputOp::kToInt8}}};
+
 // The meaning of a program: runs its instructions one after the other.
 struct Reference {
   std::vector<Bytes>& buffers;
@@ -43,7 +47,9 @@ struct Reference {
           const int64_t from =
               copy.memory_at + (z - before) * copy.stride[1] + (y - above) * copy.stride[0] + x;
           uint8_t* memory = buffers[copy.buffer].data();
-          if (stores) std::memcpy(memory + from * 4, to, 4);
+          const bool narrows = copy.output != kVdlaWords;
+          if (narrows) memory[from] = static_cast<uint8_t>(std::clamp(*to, -128, 127));
+          if (stores && !narrows) std::memcpy(memory + from * 4, to, 4);
           if (!stores) *to = pads ? 0 : static_cast<int8_t>(memory[from]);
         }
       }
@@ -90,6 +96,12 @@ VdlaCopy RandomCopy(Random& random) {
   copy.memory_at = random.Below(1000);
   for (uint32_t& size : copy.size) size = random.Below(4);
   for (int64_t& stride : copy.stride) stride = random.Below(200);
+  if (copy.buffer == 1 && random.OneIn(2)) {
+    copy.buffer = 2;
+    copy.output = 0;
+    copy.memory_at -= copy.memory_at % 16;
+    for (int64_t& stride : copy.stride) stride -= stride % 16;
+  }
   if (copy.buffer == 0) {
     for (uint16_t& pad : copy.pad) pad = random.Below(3);
   }
@@ -107,7 +119,7 @@ VdlaGemm RandomGemm(Random& random, uint32_t micro_ops) {
 
 // A program without tokens. It clears the chip first, whose contents are arbitrary.
 VdlaProgram RandomProgram(Random& random) {
-  VdlaProgram program = {.buffers = 2, .micro_ops = {{}}};
+  VdlaProgram program = {.buffers = 3, .outputs = {kSaturate}, .micro_ops = {{}}};
   for (int m = 0; m < 12; ++m) {
     program.micro_ops.push_back({.sum = uint32_t(random.Below(32)),
                                  .activation = uint32_t(random.Below(32)),
@@ -204,7 +216,7 @@ Sample RandomSample(uint64_t seed) {
   Random random(seed);
   Sample sample;
   sample.program = RandomProgram(random);
-  sample.before = {Bytes(4096), Bytes(4 * 4096)};
+  sample.before = {Bytes(4096), Bytes(4 * 4096), Bytes(4096)};
   for (uint8_t& byte : sample.before[0]) byte = static_cast<uint8_t>(random.Next());
   sample.after = sample.before;
   Reference reference = {.buffers = sample.after};

@@ -49,12 +49,20 @@ class ProductReader {
     }
     const Block* reader = OnlyReaderOf(fn_, writes[0].buffer);
     if (!reader || IsReduction(*reader)) return false;
+    ReadResult(*reader, writes[0].buffer);
     found_.data = *FindBuffer(fn_, data.buffer);
     found_.weight = *FindBuffer(fn_, weight.buffer);
     found_.sums = *FindBuffer(fn_, writes[0].buffer);
     found_.data_block = maker->name;
     found_.result_block = reader->name;
     return true;
+  }
+
+  // Counts the bytes of results and the floats for each channel that make them of the sums.
+  void ReadResult(const Block& reader, const Var& sums) {
+    found_.work.result_bytes = WritesOf(reader)[0].buffer.dtype().bytes();
+    found_.work.operands = std::ranges::count_if(
+        ReadsOf(reader), [&](const Access& read) { return !(read.buffer == sums); });
   }
 
   // Returns the position of the variable that the index is, if it has `extent`.

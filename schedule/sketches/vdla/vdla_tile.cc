@@ -20,17 +20,20 @@ int64_t Taps(const VdlaWork& work) {
   return work.rows.taps * work.columns.taps * work.other_taps;
 }
 
-// The bytes of a tile's operands of one step, and of its sums.
+// The bytes of a tile's operands of one step, of its sums, and of its results with what the output
+// stage reads.
 struct TileBytes {
-  int64_t activations = 0, weights = 0, sums = 0;
+  int64_t activations = 0, weights = 0, sums = 0, results = 0;
 };
 
 TileBytes BytesOf(const VdlaWork& work, const VdlaTile& tile) {
   const int64_t cells =
       work.rows.Cells(tile.rows) * work.columns.Cells(tile.columns) * work.other_taps;
+  const int64_t channels = tile.output_blocks * kVdlaBlock;
+  const int64_t sums = tile.rows * tile.columns * channels;
   return {cells * tile.input_blocks * kVdlaBlock,
-          Taps(work) * tile.input_blocks * tile.output_blocks * kVdlaBlock * kVdlaBlock,
-          tile.rows * tile.columns * tile.output_blocks * kVdlaBlock * 4};
+          Taps(work) * tile.input_blocks * kVdlaBlock * channels, sums * 4,
+          sums * work.result_bytes + channels * work.operands * 4};
 }
 
 // Returns the micro-ops of a step. Two loops become the hardware's, the longest ones.
@@ -86,7 +89,8 @@ double EstimateCycles(const VdlaWork& work, const VdlaTile& tile, const VdlaConf
   const double products = sums * static_cast<double>(Taps(work) * tile.input_blocks);
   const int64_t step_count = work.input_blocks / tile.input_blocks;
   const auto steps = static_cast<double>(step_count);
-  const double memory = steps * (copy(bytes.activations) + copy(bytes.weights)) + copy(bytes.sums);
+  const double memory =
+      steps * (copy(bytes.activations) + copy(bytes.weights)) + copy(bytes.results);
   const double compute = steps * (issue + products) + issue + sums;
   const int64_t tile_count = work.images * (work.rows.extent / tile.rows) *
                              (work.columns.extent / tile.columns) *

@@ -29,6 +29,8 @@ struct VdlaWork {
   int64_t other_taps = 1;  // of further dimensions of the window
   int64_t input_blocks = 1;
   int64_t output_blocks = 1;
+  int64_t result_bytes = 4;  // of an element
+  int64_t operands = 0;      // floats that the output stage reads for each channel
 };
 
 // The axis along which two tiles are done side by side, in a context each: while one multiplies,
@@ -49,8 +51,8 @@ struct VdlaTile {
 bool Fits(const VdlaWork& work, const VdlaTile& tile, const VdlaConfig& config);
 
 // Returns the cycles that the work takes by tiles: copies take the memory's latency and their
-// bytes, and a GEMM its issue and a cycle a product. One context does one after the other; with
-// two, the copies of one overlap the products of the other.
+// bytes, the output stage's among them, and a GEMM its issue and a cycle a product. One context
+// does one after the other; with two, the copies of one overlap the products of the other.
 double EstimateCycles(const VdlaWork& work, const VdlaTile& tile, const VdlaConfig& config);
 
 // Returns the tile with these contexts that fits and takes the least cycles; nullopt if none fits.
