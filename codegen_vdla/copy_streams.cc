@@ -15,12 +15,12 @@ namespace {
 
 using Vectors = std::span<const CopiedVector>;
 
-// Rows of equal length, by the element where each begins; kZeros: padding.
+// Rows of equal length, by the element where each begins; kPadding: padding.
 using Rows = std::span<const int64_t>;
 
 // Whether `next` can follow `vector` in a row.
 bool Continues(const CopiedVector& vector, const CopiedVector& next) {
-  if (vector.element == kZeros || next.element == kZeros) return vector.element == next.element;
+  if (vector.element == kPadding || next.element == kPadding) return vector.element == next.element;
   return next.buffer == vector.buffer && next.element == vector.element + kVdlaBlock;
 }
 
@@ -39,24 +39,24 @@ std::vector<int64_t> RowsOf(Vectors vectors, size_t length) {
   for (size_t at = 0; at + length <= vectors.size(); at += length) {
     if (FirstRow(vectors.subspan(at, length)) < length) break;
     const CopiedVector& first = vectors[at];
-    if (first.element != kZeros && buffer.value_or(first.buffer) != first.buffer) break;
-    if (first.element != kZeros) buffer = first.buffer;
+    if (first.element != kPadding && buffer.value_or(first.buffer) != first.buffer) break;
+    if (first.element != kPadding) buffer = first.buffer;
     rows.push_back(first.element);
   }
   return rows;
 }
 
 size_t LeadingZeros(Rows rows) {
-  return std::ranges::find_if(rows, [](int64_t row) { return row != kZeros; }) - rows.begin();
+  return std::ranges::find_if(rows, [](int64_t row) { return row != kPadding; }) - rows.begin();
 }
 
 bool Steps(int64_t from, int64_t to, int64_t stride) {
-  return from != kZeros && to != kZeros && to - from == stride;
+  return from != kPadding && to != kPadding && to - from == stride;
 }
 
 // Returns the number of rows at the front with one stride, which is not negative.
 size_t LeadingData(Rows rows) {
-  if (rows.size() < 2 || rows[1] == kZeros || rows[1] < rows[0]) return 1;
+  if (rows.size() < 2 || rows[1] == kPadding || rows[1] < rows[0]) return 1;
   size_t count = 2;
   while (count < rows.size() && Steps(rows[count - 1], rows[count], rows[1] - rows[0])) ++count;
   return count;
@@ -79,7 +79,7 @@ bool IsPlane(Rows rows, const RowBox& box, int64_t first) {
   for (size_t y = 0; y < box.height(); ++y) {
     const bool pads = y < box.above || y >= box.above + box.data;
     const int64_t row = first + static_cast<int64_t>(y - box.above) * box.stride[0];
-    if (rows[y] != (pads ? kZeros : row)) return false;
+    if (rows[y] != (pads ? kPadding : row)) return false;
   }
   return true;
 }
@@ -138,6 +138,8 @@ VdlaCopy CopyOf(const RowBox& box, size_t length, const CopiedVector& first, uin
           .size = {size(length), size(box.data), size(box.planes)},
           .stride = box.stride,
           .pad = {pad(box.above), pad(box.below), pad(box.before), pad(box.behind)},
+          .fill = first.fill,
+          .flips = first.flips,
           .output = first.output};
 }
 
@@ -153,7 +155,7 @@ VdlaCopy LongestCopy(Vectors vectors) {
     const auto taken = static_cast<int64_t>(box.rows() * length);
     if (longest && OnChipVectors(*longest) >= taken) continue;
     const auto data = std::ranges::find_if(
-        vectors, [](const CopiedVector& vector) { return vector.element != kZeros; });
+        vectors, [](const CopiedVector& vector) { return vector.element != kPadding; });
     const bool has_data = data - vectors.begin() < taken;
     longest = CopyOf(box, length, vectors[0], has_data ? data->buffer : vectors[0].buffer);
   }
@@ -191,11 +193,15 @@ std::vector<CopiedVector> Sorted(std::vector<CopiedVector> vectors) {
   return last;
 }
 
+// What all vectors of a copy have in common.
+auto TreatmentOf(const CopiedVector& vector) {
+  return std::tuple(vector.on_chip, vector.fill, vector.flips, vector.output);
+}
+
 // Returns the number of vectors at the front that are neighbours on the chip and treated alike.
 size_t LeadingNeighbours(Vectors vectors) {
   size_t count = 1;
-  while (count < vectors.size() && vectors[count].on_chip == vectors[0].on_chip &&
-         vectors[count].output == vectors[0].output &&
+  while (count < vectors.size() && TreatmentOf(vectors[count]) == TreatmentOf(vectors[0]) &&
          vectors[count].vector == vectors[count - 1].vector + 1) {
     ++count;
   }
@@ -207,9 +213,9 @@ bool IsEqual(const VdlaCopy& copy, Vectors vectors) {
   bool equal = true;
   ForEachVector(copy, [&](int64_t vector, int64_t element) {
     const CopiedVector& wanted = vectors[at++];
-    equal &= wanted.on_chip == copy.on_chip && wanted.vector == vector &&
-             wanted.output == copy.output && wanted.element == element &&
-             (element == kZeros || wanted.buffer == copy.buffer);
+    const std::tuple treatment(copy.on_chip, copy.fill, copy.flips, copy.output);
+    equal &= TreatmentOf(wanted) == treatment && wanted.vector == vector &&
+             wanted.element == element && (element == kPadding || wanted.buffer == copy.buffer);
   });
   return equal;
 }

@@ -3,12 +3,33 @@
 #include <algorithm>
 #include <utility>
 
+#include "codegen_vdla/byte_source.h"
 #include "codegen_vdla/refusal.h"
 #include "codegen_vdla/run_loops.h"
 #include "codegen_vdla/vector_loop.h"
 #include "ir/expr/visitor.h"
 
 namespace tcc {
+namespace {
+
+// What the arms of nested Selects hold: a byte that is no zero, elements that change their sign.
+struct Arms {
+  int8_t fill = 0;
+  bool flips = false;
+};
+
+Arms ArmsOf(const Expr& value) {
+  if (const auto* select = value.as<Select>()) {
+    const Arms a = ArmsOf(select->then_value), b = ArmsOf(select->else_value);
+    return {.fill = a.fill != 0 ? a.fill : b.fill, .flips = a.flips || b.flips};
+  }
+  if (const std::optional<ByteSource> source = ReadByteSource(value)) {
+    return {.flips = source->flips};
+  }
+  return {.fill = static_cast<int8_t>(AsConstant(value).value_or(0))};
+}
+
+}  // namespace
 
 NestReader::NestReader(const Function& fn, const BufferPlaces& places, LoopValues& values,
                        std::vector<VdlaOutput>& outputs)
@@ -18,7 +39,7 @@ NestReader::NestReader(const Function& fn, const BufferPlaces& places, LoopValue
     Operand& operand = operands_[param.var];
     operand.number = static_cast<uint32_t>(i);
     if (param.rank() == 1) operand.elements = AsConstant(param.shape[0]).value_or(0);
-    if (!zeros_from_ && param.dtype() == DType{DTypeCode::kInt8}) zeros_from_ = i;
+    if (!padded_ && param.dtype().bits() == 8) padded_ = i;
   }
 }
 
@@ -138,7 +159,7 @@ Status NestReader::CollectStore(const Store& store, int64_t to, const Expr& valu
     AddMicroOp({.sum = static_cast<uint32_t>(vector)});
     return OkStatus();
   }
-  TCC_ASSIGN_OR_RETURN(CopiedVector copy, SourceOf(value, in));
+  TCC_ASSIGN_OR_RETURN(CopiedVector copy, SourceOf(store, value));
   copy.on_chip = place->second.memory;
   copy.vector = vector;
   nest_.copies.push_back(copy);
@@ -161,7 +182,7 @@ Status NestReader::CollectResult(const Store& store, int64_t to, const Expr& val
 
 // Returns the number of the output stage with the steps, which make 16 bytes at `element`.
 StatusOr<uint32_t> NestReader::OutputOf(const OutputSteps& steps, int64_t element, const Stmt& in) {
-  if (steps.steps.empty()) return kVdlaWords;
+  if (steps.steps.empty()) return kVdlaNoOutput;
   VdlaOutput output = {.channels = kVdlaBlock};
   for (const OutputStep& step : steps.steps) {
     output.steps.push_back(step.step);
@@ -183,14 +204,24 @@ StatusOr<uint32_t> NestReader::OutputOf(const OutputSteps& steps, int64_t elemen
   return number;
 }
 
-// Returns the place in memory that a vector is loaded from, or zeros.
-StatusOr<CopiedVector> NestReader::SourceOf(const Expr& value, const Stmt& in) {
-  if (const auto* load = value.as<Load>()) {
-    TCC_ASSIGN_OR_RETURN(const int64_t from, values_.ValueOf(load->indices[0], in));
-    return InMemory(load->buffer, from, in);
+// Returns the copy of a vector from memory, or its padding: `value` is an arm of what is stored.
+// Either has what the arms of the other kind ask for, so that both may be one copy.
+StatusOr<CopiedVector> NestReader::SourceOf(const Store& store, const Expr& value) {
+  const Stmt in(store);
+  const Arms arms = ArmsOf(store.value);
+  const std::optional<ByteSource> source = ReadByteSource(value);
+  if (source) {
+    TCC_ASSIGN_OR_RETURN(const int64_t from, values_.ValueOf(source->element->indices[0], in));
+    TCC_ASSIGN_OR_RETURN(CopiedVector copy, InMemory(source->element->buffer, from, in));
+    copy.flips = source->flips;
+    copy.fill = arms.fill;
+    return copy;
   }
-  if (!zeros_from_) return Refuse(in, "zeros, but no parameter of i8");
-  return CopiedVector{.buffer = *zeros_from_, .element = kZeros};
+  if (!padded_) return Refuse(in, "padding, but no parameter of bytes");
+  return CopiedVector{.buffer = *padded_,
+                      .element = kPadding,
+                      .fill = static_cast<int8_t>(*AsConstant(value)),
+                      .flips = arms.flips};
 }
 
 Status NestReader::CollectCall(const IntrinsicCall& call) {

@@ -51,14 +51,14 @@ class NestReader {
   void AddMicroOp(const VdlaMicroOp& op);
   StatusOr<Expr> Chosen(const Expr& value, const Stmt& in);
   StatusOr<int64_t> VectorOf(const Var& buffer, int64_t index, int64_t unit, const Stmt& in);
-  StatusOr<CopiedVector> SourceOf(const Expr& value, const Stmt& in);
+  StatusOr<CopiedVector> SourceOf(const Store& store, const Expr& value);
   StatusOr<CopiedVector> InMemory(const Var& buffer, int64_t index, const Stmt& in);
 
   const BufferPlaces& places_;
   LoopValues& values_;
   std::vector<VdlaOutput>& outputs_;
   std::unordered_map<Var, Operand, VarHash> operands_;
-  std::optional<uint32_t> zeros_from_;  // an operand of int8, which no copy stores to
+  std::optional<uint32_t> padded_;  // an operand of bytes; results come last, so it is loaded
   std::unordered_map<const StmtNode*, bool> is_innermost_;
   std::unordered_set<const StmtNode*> checked_;  // innermost loops
   std::unordered_map<const StmtNode*, GemvCall> calls_;

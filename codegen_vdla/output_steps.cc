@@ -28,6 +28,10 @@ std::optional<Combination> As(const Expr& value, VdlaOutputOp op) {
 }
 
 std::optional<Combination> CombinationOf(const Expr& value) {
+  if (value.dtype() == kInt32) {
+    if (auto add = As<Add>(value, VdlaOutputOp::kAddInteger)) return add;
+    return As<Sub>(value, VdlaOutputOp::kSubtractInteger);
+  }
   if (value.dtype() != kFloat32) return std::nullopt;
   if (auto add = As<Add>(value, VdlaOutputOp::kAdd)) return add;
   if (auto subtract = As<Sub>(value, VdlaOutputOp::kSubtract)) return subtract;
@@ -37,8 +41,10 @@ std::optional<Combination> CombinationOf(const Expr& value) {
   return As<Min>(value, VdlaOutputOp::kMinimum);
 }
 
+// Whether the operand may come first. The sum comes first in a sum of two loads of integers.
 bool Commutes(VdlaOutputOp op) {
-  return op != VdlaOutputOp::kSubtract && op != VdlaOutputOp::kDivide;
+  return op == VdlaOutputOp::kAdd || op == VdlaOutputOp::kMultiply ||
+         op == VdlaOutputOp::kMaximum || op == VdlaOutputOp::kMinimum;
 }
 
 bool IsOperand(const Expr& expr) {

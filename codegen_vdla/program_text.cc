@@ -24,11 +24,14 @@ std::string TokensText(VdlaUnit unit, const VdlaTokens& tokens) {
 }
 
 std::string WorkText(const VdlaCopy& copy) {
-  const bool narrows = copy.output != kVdlaWords;
-  return fmt::format("{}[{}] buffer {}[{}] size {} stride {} pad {}{}", NameOf(copy.on_chip),
-                     copy.on_chip_at, copy.buffer, copy.memory_at, fmt::join(copy.size, "x"),
-                     fmt::join(copy.stride, ","), fmt::join(copy.pad, ","),
-                     narrows ? fmt::format(" output {}", copy.output) : "");
+  std::string text =
+      fmt::format("{}[{}] buffer {}[{}] size {} stride {} pad {}", NameOf(copy.on_chip),
+                  copy.on_chip_at, copy.buffer, copy.memory_at, fmt::join(copy.size, "x"),
+                  fmt::join(copy.stride, ","), fmt::join(copy.pad, ","));
+  if (copy.fill != 0) text += fmt::format(" fill {}", copy.fill);
+  if (copy.flips) text += " flip";
+  if (copy.output != kVdlaNoOutput) text += fmt::format(" output {}", copy.output);
+  return text;
 }
 
 std::string OutputText(const VdlaOutput& output) {

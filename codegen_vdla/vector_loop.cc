@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "codegen_vdla/byte_source.h"
 #include "codegen_vdla/output_steps.h"
 #include "codegen_vdla/refusal.h"
 #include "ir/analysis/affine.h"
@@ -58,13 +59,16 @@ class VectorLoopChecker {
       return CheckValue(select->else_value, store);
     }
     if (!places_.contains(store.buffer)) return CheckResult(value, in);
-    const auto* load = value.as<Load>();
-    if (IsConstant(value, 0)) return OkStatus();
-    if (IsSum(store.buffer)) return Refuse(in, "expected 0, which is all that sums are set to");
-    if (load == nullptr || places_.contains(load->buffer)) {
-      return Refuse(in, "expected a copy of a parameter, or 0");
+    if (IsSum(store.buffer)) {
+      if (IsConstant(value, 0)) return OkStatus();
+      return Refuse(in, "expected 0, which is all that sums are set to");
     }
-    return CheckNeighbours(load->indices, in);
+    if (AsConstant(value)) return OkStatus();
+    const std::optional<ByteSource> source = ReadByteSource(value);
+    if (!source || places_.contains(source->element->buffer)) {
+      return Refuse(in, "expected a copy of a parameter, or a constant");
+    }
+    return CheckNeighbours(source->element->indices, in);
   }
 
   // Checks that a result is a copy of sums, or what an output stage makes of it.

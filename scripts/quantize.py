@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Quantizes a network to signed bytes without zero points, as an accelerator takes them.
+"""Quantizes a network to bytes, as an accelerator takes them.
 
-    quantize.py MODEL.onnx OUT.onnx [--samples 4] [--seed 0]
+    quantize.py MODEL.onnx OUT.onnx [--unsigned] [--samples 4] [--seed 0]
 
-ONNX Runtime's static quantizer: QDQ, int8 data and weights, both symmetric, weights by channel.
-Ranges are those of random inputs between -1 and 1, so results say nothing about accuracy."""
+ONNX Runtime's static quantizer: QDQ, int8 weights by channel, int8 data, both symmetric. With
+--unsigned, data are uint8 with zero points. Ranges are those of random inputs between -1 and 1, so results say nothing about accuracy."""
 import argparse
 import pathlib
 import tempfile
@@ -36,6 +36,7 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model")
     parser.add_argument("out")
+    parser.add_argument("--unsigned", action="store_true")
     parser.add_argument("--samples", type=int, default=4)
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
@@ -46,8 +47,10 @@ def main():
         quant_pre_process(whole, prepared, skip_symbolic_shape=True)
         quantize_static(prepared, args.out, RandomInputs(prepared, args.samples, args.seed),
                         quant_format=QuantFormat.QDQ, per_channel=True,
-                        activation_type=QuantType.QInt8, weight_type=QuantType.QInt8,
-                        extra_options={"ActivationSymmetric": True, "WeightSymmetric": True})
+                        activation_type=QuantType.QUInt8 if args.unsigned else QuantType.QInt8,
+                        weight_type=QuantType.QInt8,
+                        extra_options={"ActivationSymmetric": not args.unsigned,
+                                       "WeightSymmetric": True})
     onnx.checker.check_model(args.out)
 
 

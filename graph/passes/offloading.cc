@@ -14,6 +14,10 @@ bool HasOneElement(const Tensor& tensor) {
   return std::ranges::all_of(tensor.shape, [](int64_t extent) { return extent == 1; });
 }
 
+bool Has(const Node& node, size_t input) {
+  return node.inputs.size() > input && node.inputs[input] != kNoValue;
+}
+
 bool IsByte(DType dtype) {
   return dtype == DType(DTypeCode::kInt8) || dtype == DType(DTypeCode::kUInt8);
 }
@@ -56,6 +60,8 @@ class OutputStage {
         return from == kInt32 && to == kFloat32;
       case OpKind::kAdd:
       case OpKind::kSub:
+        return (to == kFloat32 || (to == kInt32 && !IsNumber(node.inputs[1]))) &&
+               IsByChannel(node.inputs[1]);
       case OpKind::kMul:
       case OpKind::kDiv:
         return to == kFloat32 && IsByChannel(node.inputs[1]);
@@ -70,10 +76,6 @@ class OutputStage {
       default:
         return false;
     }
-  }
-
-  static bool Has(const Node& node, size_t input) {
-    return node.inputs.size() > input && node.inputs[input] != kNoValue;
   }
 
   bool IsNumber(ValueId id) const {
@@ -106,15 +108,16 @@ class OutputStage {
 
 bool IsOffloadable(const Graph& graph, const Node& node) {
   constexpr int64_t kBlock = 16;
-  constexpr size_t kOperands = 2;
   const bool is_convolution = node.op == OpKind::kConvInteger;
   if (!is_convolution && node.op != OpKind::kMatMulInteger) return false;
-  for (size_t i = 0; i < node.inputs.size(); ++i) {
-    const ValueId input = node.inputs[i];
-    if (i < kOperands && graph.value(input).dtype != DType(DTypeCode::kInt8)) return false;
-    const Tensor* zero = i < kOperands ? nullptr : graph.ConstantOf(input);
-    if (i >= kOperands && input != kNoValue && (!zero || !HoldsOnly(*zero, 0))) return false;
+  if (!IsByte(graph.value(node.inputs[0]).dtype) ||
+      graph.value(node.inputs[1]).dtype != DType(DTypeCode::kInt8)) {
+    return false;
   }
+  const Tensor* data_zero = Has(node, 2) ? graph.ConstantOf(node.inputs[2]) : nullptr;
+  const Tensor* weight_zero = Has(node, 3) ? graph.ConstantOf(node.inputs[3]) : nullptr;
+  if (Has(node, 2) && (!data_zero || !HasOneElement(*data_zero))) return false;
+  if (Has(node, 3) && (!weight_zero || !HoldsOnly(*weight_zero, 0))) return false;
   const Tensor* weight = graph.ConstantOf(node.inputs[1]);
   const std::vector<Expr>& shape = graph.value(node.outputs[0]).shape;
   const size_t rank = weight ? weight->shape.size() : 0;

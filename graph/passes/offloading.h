@@ -10,8 +10,8 @@
 namespace tcc {
 
 // Returns whether an accelerator of whole blocks of bytes takes the node: a ConvInteger or
-// MatMulInteger of i8 by a constant weight of i8, without zero points and groups, of known shapes,
-// whose inputs and outputs are multiples of 16.
+// MatMulInteger of bytes with a constant zero point by a constant weight of i8 without one, without
+// groups, of known shapes, whose inputs and outputs are multiples of 16.
 bool IsOffloadable(const Graph& graph, const Node& node);
 
 // Returns the nodes that make bytes of an offloadable product's sums, in order: each is the only

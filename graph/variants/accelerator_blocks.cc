@@ -35,18 +35,36 @@ bool IsWhole(const Expr& extent) {
   return number && *number > 0 && *number % kBlock == 0;
 }
 
-// Returns whether the factor is a signed byte as it is stored.
-bool IsElement(const WordFactor& factor) {
-  const auto* cast = factor.value.as<Cast>();
-  return cast && cast->dtype == kInt32 && factor.element->dtype == kByte &&
+// Returns whether the value is the element of the factor, a byte.
+bool IsElement(const Expr& value, const WordFactor& factor) {
+  const auto* cast = value.as<Cast>();
+  return cast && cast->dtype == kInt32 && factor.element->dtype.bits() == 8 &&
          Equal(cast->value, Expr(factor.element.get()));
+}
+
+// Returns the zero point of the data as signed bytes, which are 128 less than unsigned ones;
+// nullopt if it is no number, or if a signed byte does not hold it.
+std::optional<int64_t> ZeroOf(const WordFactor& data) {
+  const auto* less = data.value.as<Sub>();
+  const std::optional<int64_t> stored = less ? AsConstant(Simplify(less->b)) : 0;
+  if (!IsElement(less ? less->a : data.value, data) || !stored) return std::nullopt;
+  const int64_t zero = data.element->dtype == kByte ? *stored : *stored - 128;
+  return zero >= -128 && zero < 128 ? std::optional(zero) : std::nullopt;
+}
+
+// Returns a byte as a signed one.
+Expr Signed(const Expr& byte) {
+  if (byte.dtype() == kByte) return byte;
+  return CastTo(kByte, CallOf(ScalarOp::kBitXor, {byte, Const(byte.dtype(), 128)}));
 }
 
 // A program whose product is over blocks of 16 inputs and 16 outputs.
 class BlockedProgram {
  public:
-  BlockedProgram(const TensorProgram& program, const WordProduct& product)
+  // `zero` is the data's zero point (ZeroOf).
+  BlockedProgram(const TensorProgram& program, const WordProduct& product, int64_t zero)
       : product_(product),
+        zero_(zero),
         stage_(std::get<ComputeExpr>(program.stages[product.stage])),
         result_(program) {}
 
@@ -63,14 +81,16 @@ class BlockedProgram {
     const Buffer blocks = AddDataStage(input, reach);
     const Buffer weight = AddWeightStage();
     const Buffer sums = AddProduct(blocks, weight, reach);
+    if (!AddOffsets()) return std::nullopt;
     AddResult(sums);
     result_.stages.resize(product_.stage);
     result_.stages.insert(result_.stages.end(), std::make_move_iterator(stages_.begin() + 1),
                           std::make_move_iterator(stages_.end()));
     std::erase_if(result_.intermediates,
                   [&](const Buffer& buffer) { return buffer.var == sums_var(); });
-    // The weight's stage comes first of all, since it is run when the model is linked.
+    // Stages of constants come first of all, since they are run when the model is linked.
     result_.stages.insert(result_.stages.begin(), std::move(stages_.front()));
+    if (offsets_) result_.stages.insert(result_.stages.begin(), offsets_->stage);
     return std::move(result_);
   }
 
@@ -96,7 +116,7 @@ class BlockedProgram {
     return true;
   }
 
-  // Adds blocks[.., block, place] = data[.. + low, block * 16 + place], 0 outside.
+  // Adds blocks[.., block, place] = data[.. + low, block * 16 + place], the zero point outside.
   Buffer AddDataStage(const Buffer& input, const Reach& reach) {
     std::vector<Expr> shape;
     for (size_t d = 0; d + 1 < reach.size(); ++d) shape.push_back(reach[d].extent);
@@ -111,7 +131,10 @@ class BlockedProgram {
     }
     const size_t last = reach.size() - 1;
     places.push_back(Expr(stage.axes[last].var) * Expr(kBlock) + Expr(stage.axes[last + 1].var));
-    stage.values = {ElementOrFill(input, places, reach, Const(kByte, 0))};
+    const Expr element = Signed(Make<Load>(input.var, places));
+    const Expr inside = InsideOf(input, places, reach);
+    stage.values = {IsConstant(inside, 1) ? element
+                                          : SelectOf(inside, element, Const(kByte, zero_))};
     data_stage_ = std::move(stage);
     result_.kept.push_back(blocks.var);
     return blocks;
@@ -173,6 +196,14 @@ class BlockedProgram {
     return sums;
   }
 
+  // Adds offsets[o] = zero point * sum of the weight at output o, if there is a zero point.
+  bool AddOffsets() {
+    if (zero_ == 0) return true;
+    offsets_ =
+        SumPartially(result_, stage_, Const(kInt32, zero_) * product_.weight.value, "_offsets");
+    return offsets_.has_value();
+  }
+
   // Finds the map that makes the outputs of the product's sums element by element; false if
   // something else reads them.
   bool FindResult() {
@@ -211,7 +242,8 @@ class BlockedProgram {
     });
   }
 
-  // Adds out[.., block * 16 + place] = sums[.., block, place], or what a map makes of it.
+  // Adds out[.., block * 16 + place] = sums[.., block, place] less the offset, or what a map makes
+  // of it.
   void AddResult(const Buffer& sums) {
     ComputeExpr stage = StageOver(sums);
     const std::vector<Expr> places = std::move(stage.indices[0]);
@@ -220,12 +252,16 @@ class BlockedProgram {
     stage.indices[0].assign(places.begin(), places.end() - 2);
     stage.indices[0].push_back(last);
     stage.outputs = map_ ? map_->outputs : stage_.outputs;
-    stage.values = {ResultOf(Make<Load>(sums.var, places), stage.indices[0])};
+    Expr sum = Make<Load>(sums.var, places);
+    if (offsets_) sum = sum - Make<Load>(offsets_->buffer.var, std::vector<Expr>{last});
+    stage.values = {ResultOf(sum, stage.indices[0])};
     stages_.emplace_back(std::move(stage));
   }
 
   const WordProduct& product_;
+  const int64_t zero_;
   const ComputeExpr stage_;
+  std::optional<PartialSums> offsets_;
   std::optional<ComputeExpr> map_;  // makes bytes of the sums
   TensorProgram result_;
   BlockedAxis in_, out_;
@@ -238,8 +274,11 @@ class BlockedProgram {
 
 std::optional<TensorProgram> AcceleratorBlocksVariant(const TensorProgram& program) {
   const std::optional<WordProduct> product = FindWordProduct(program, BytesLessZero());
-  const bool fits = product && IsElement(product->data) && IsElement(product->weight);
-  return fits ? BlockedProgram(program, *product).Build() : std::nullopt;
+  if (!product) return std::nullopt;
+  const std::optional<int64_t> zero = ZeroOf(product->data);
+  const WordFactor& weight = product->weight;
+  const bool fits = zero && IsElement(weight.value, weight) && weight.element->dtype == kByte;
+  return fits ? BlockedProgram(program, *product, *zero).Build() : std::nullopt;
 }
 
 }  // namespace tcc

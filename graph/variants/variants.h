@@ -104,13 +104,15 @@ std::optional<TensorProgram> IntegerQuadsVariant(const TensorProgram& program, S
 // Returns the program with its product of signed bytes over blocks of 16 inputs and 16 outputs, as
 // an accelerator multiplies them (runtime/vdla/vdla_isa.h):
 //
-//   blocks[.., c, i] = x[.. + low, 16 c + i] where that is inside, else 0
+//   blocks[.., c, i] = x[.. + low, 16 c + i] where that is inside, else the zero point; unsigned
+//                      bytes and their zero point 128 less
 //   weight[o, taps.., c, p, i] = w at output 16 o + p and input 16 c + i: a Prepack's work
 //   sums[.., o, p] = sum over taps, c and i of i32(blocks[..]) * i32(weight[..])
-//   out[.., 16 o + p] = sums[.., o, p], or what a map behind the product makes of it
+//   offsets[16 o + p] = zero point * the sum of the weight at the output: a Prepack's work
+//   out[.., 16 o + p] = sums[.., o, p] - offsets[16 o + p], or what a map behind the product makes
 //
-// The sums are the same integers. Returns nullopt if no stage sums products of an operand and a
-// constant parameter that are both i8 without zero points, along an axis that is the operand's last
+// The sums are the same integers. Returns nullopt if no stage sums products of bytes less a
+// constant number and a constant parameter of i8, along an axis that is the operand's last
 // dimension; if the data have an index of the result's last dimension; if 16 does not divide both
 // of these; if anything but one such map follows.
 std::optional<TensorProgram> AcceleratorBlocksVariant(const TensorProgram& program);

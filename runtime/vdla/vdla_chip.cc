@@ -30,26 +30,30 @@ void VdlaChip::Load(const VdlaCopy& copy, std::span<const uint8_t> operand) {
   ForEachVector(copy, [&](int64_t vector, int64_t element) {
     int8_t* to = memory.data() + vector * kVdlaBlock;
     if (element < 0) {
-      std::fill_n(to, kVdlaBlock, int8_t{0});
-    } else {
-      std::memcpy(to, operand.data() + element, kVdlaBlock);
+      std::fill_n(to, kVdlaBlock, copy.fill);
+      return;
     }
+    std::memcpy(to, operand.data() + element, kVdlaBlock);
+    if (!copy.flips) return;
+    for (int64_t i = 0; i < kVdlaBlock; ++i) to[i] = static_cast<int8_t>(to[i] ^ -128);
   });
 }
 
 void VdlaChip::Store(const VdlaProgram& program, const VdlaCopy& copy,
                      std::span<const std::span<uint8_t>> operands) const {
   uint8_t* memory = operands[copy.buffer].data();
+  const VdlaOutput* output = copy.output == kVdlaNoOutput ? nullptr : &program.outputs[copy.output];
+  const bool narrows = output != nullptr && MakesBytes(*output);
   ForEachVector(copy, [&](int64_t vector, int64_t element) {
     VdlaSums sums;
     std::memcpy(sums.data(), sums_.data() + vector * kVdlaBlock, sizeof(sums));
-    if (copy.output == kVdlaWords) {
+    if (output != nullptr) RunOutput(*output, element % output->channels, operands, sums);
+    if (narrows) {
+      std::ranges::transform(sums, memory + element,
+                             [](int32_t byte) { return static_cast<uint8_t>(byte); });
+    } else {
       std::memcpy(memory + element * sizeof(int32_t), sums.data(), sizeof(sums));
-      return;
     }
-    const VdlaOutput& output = program.outputs[copy.output];
-    const VdlaBytes bytes = RunOutput(output, sums, element % output.channels, operands);
-    std::memcpy(memory + element, bytes.data(), sizeof(bytes));
   });
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "runtime/vdla/vdla_output.h"
 #include "support/check.h"
 
 namespace tcc {
@@ -35,9 +36,10 @@ int64_t VectorsOf(const VdlaConfig& config, VdlaMemory memory) {
   TCC_UNREACHABLE();
 }
 
-int64_t ElementBytes(const VdlaCopy& copy) {
-  const bool is_word = copy.on_chip == VdlaMemory::kSums && copy.output == kVdlaWords;
-  return is_word ? sizeof(int32_t) : sizeof(int8_t);
+int64_t ElementBytes(const VdlaProgram& program, const VdlaCopy& copy) {
+  if (copy.on_chip != VdlaMemory::kSums) return sizeof(int8_t);
+  const bool narrows = copy.output != kVdlaNoOutput && MakesBytes(program.outputs[copy.output]);
+  return narrows ? sizeof(int8_t) : sizeof(int32_t);
 }
 
 int64_t OnChipVectors(const VdlaCopy& copy) {
@@ -46,13 +48,13 @@ int64_t OnChipVectors(const VdlaCopy& copy) {
          (int64_t{z} + copy.pad[2] + copy.pad[3]);
 }
 
-int64_t MemoryBytes(const VdlaCopy& copy) {
+int64_t MemoryBytes(const VdlaProgram& program, const VdlaCopy& copy) {
   const auto& [x, y, z] = copy.size;
-  return int64_t{x} * y * z * kVdlaBlock * ElementBytes(copy);
+  return int64_t{x} * y * z * kVdlaBlock * ElementBytes(program, copy);
 }
 
 int64_t OutputBytes(const VdlaProgram& program, const VdlaCopy& copy) {
-  if (copy.output == kVdlaWords) return 0;
+  if (copy.output == kVdlaNoOutput) return 0;
   const VdlaOutput& output = program.outputs[copy.output];
   const int64_t operands = std::ranges::count_if(output.steps, &VdlaOutputStep::is_by_channel);
   std::vector<bool> touched(output.channels / kVdlaBlock);
@@ -60,7 +62,7 @@ int64_t OutputBytes(const VdlaProgram& program, const VdlaCopy& copy) {
     touched[element % output.channels / kVdlaBlock] = true;
   });
   const int64_t blocks = std::ranges::count(touched, true);
-  return blocks * operands * kVdlaBlock * static_cast<int64_t>(sizeof(float));
+  return blocks * operands * kVdlaBlock * static_cast<int64_t>(sizeof(int32_t));
 }
 
 int64_t MemoryEnd(const VdlaCopy& copy) {

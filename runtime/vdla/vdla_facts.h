@@ -16,11 +16,11 @@ const char* NameOf(VdlaMemory memory);
 // Returns the number of vectors of 16 elements that a memory has; a block of weights is 16.
 int64_t VectorsOf(const VdlaConfig& config, VdlaMemory memory);
 // Returns the bytes of one element of a copy in memory: 4 for a store of words, else 1.
-int64_t ElementBytes(const VdlaCopy& copy);
+int64_t ElementBytes(const VdlaProgram& program, const VdlaCopy& copy);
 // Returns the number of vectors of the box on the chip, padding included.
 int64_t OnChipVectors(const VdlaCopy& copy);
 // Returns the bytes of the elements that a copy reads from memory or writes to it.
-int64_t MemoryBytes(const VdlaCopy& copy);
+int64_t MemoryBytes(const VdlaProgram& program, const VdlaCopy& copy);
 // Returns the bytes that the output stage of a store reads from memory; 0 for other copies.
 int64_t OutputBytes(const VdlaProgram& program, const VdlaCopy& copy);
 // Returns the end, in elements, of what a copy accesses in its buffer; 0 if it accesses nothing.
@@ -45,7 +45,7 @@ void ForEachStep(const VdlaProgram& program, const VdlaGemm& gemm, Visit visit) 
   }
 }
 
-// Calls visit(vector on the chip, element in memory or -1 for zeros) for each vector of a copy's
+// Calls visit(vector on the chip, element in memory or -1 for padding) for each vector of a copy's
 // box, in the order of the chip.
 template <typename Visit>
 void ForEachVector(const VdlaCopy& copy, Visit visit) {

@@ -37,34 +37,38 @@ struct VdlaTokens {
   bool operator==(const VdlaTokens&) const = default;
 };
 
-// What the output stage does to sums that a store narrows. Integers are sums, or bytes once they
-// are made; floats are f32, and each operation rounds to f32.
+// What the output stage does to sums that a store writes. Integers are sums, or bytes once they are
+// made; floats are f32, and each operation rounds to f32, but a product and the sum or difference
+// behind it once.
 enum class VdlaOutputOp : uint8_t {
-  kToFloat,   // the nearest float of an integer
-  kToInt8,    // a float toward zero, saturated; NaN becomes 0
-  kToUint8,   // the same
-  kRound,     // a float to the nearest integer, ties to even
-  kAdd,       // a float and the step's operand; so are the rest
-  kSubtract,  // the float less the operand
+  kAddInteger,       // the step's operand, by channel, to an integer; wraps around
+  kSubtractInteger,  // the operand from an integer
+  kToFloat,          // the nearest float of an integer
+  kToInt8,           // a float toward zero, saturated; NaN becomes 0
+  kToUint8,          // the same
+  kRound,            // a float to the nearest integer, ties to even
+  kAdd,              // a float and the step's operand; so are the rest
+  kSubtract,         // the float less the operand
   kMultiply,
   kDivide,   // the float by the operand
   kMaximum,  // NaN if either is; so is the minimum
   kMinimum,
 };
-inline constexpr int kVdlaOutputOps = 10;  // of VdlaOutputOp
+inline constexpr int kVdlaOutputOps = 12;  // of VdlaOutputOp
 
 struct VdlaOutputStep {
   VdlaOutputOp op = VdlaOutputOp::kToFloat;
-  // The second operand, where the op has one: a number, or the float of the element's channel in an
-  // operand of the call.
+  // The second operand, where the op has one: a number, or the one of the element's channel in an
+  // operand of the call, of f32 or int32.
   float number = 0;
   bool is_by_channel = false;
   uint32_t buffer = 0;
   bool operator==(const VdlaOutputStep&) const = default;
 };
 
-// Steps that make bytes of sums on their way from the chip to memory, a vector a cycle. A store
-// fetches the operands of each block of 16 channels that it touches before its results leave.
+// Steps on the way of sums from the chip to memory, a vector a cycle. The results are bytes if the
+// last step makes these, else words. A store fetches the operands of each block of 16 channels that
+// it touches before its results leave.
 struct VdlaOutput {
   // A multiple of 16; the channel of an element in memory is its number mod channels.
   uint32_t channels = 0;
@@ -72,11 +76,11 @@ struct VdlaOutput {
   bool operator==(const VdlaOutput&) const = default;
 };
 
-// The output of a copy that narrows nothing.
-inline constexpr uint32_t kVdlaWords = ~uint32_t{0};
+// The output of a copy that changes nothing.
+inline constexpr uint32_t kVdlaNoOutput = ~uint32_t{0};
 
 // Copies a box of vectors of 16 elements. Activations and weights are loaded, as int8; sums are
-// stored, as int32, or as the bytes that an output stage makes of them.
+// stored, as int32, or as what an output stage makes of them.
 struct VdlaCopy {
   VdlaMemory on_chip = VdlaMemory::kActivations;
   // The first vector on the chip; the box lies there without gaps. Vector v of the weights is row
@@ -92,10 +96,14 @@ struct VdlaCopy {
   // Elements of memory from one row to the next, and from one plane to the next.
   std::array<int64_t, 2> stride = {0, 0};
   // Rows of zeros before and after the rows of each plane; planes of zeros before and after all.
-  // Zeros are written to the chip without a read. A store has none.
+  // They are written to the chip without a read. A store has none.
   std::array<uint16_t, 4> pad = {0, 0, 0, 0};
-  // The number of the program's output stage that a store uses, or kVdlaWords.
-  uint32_t output = kVdlaWords;
+  // What a load pads with instead of zeros.
+  int8_t fill = 0;
+  // Make a load's elements, unsigned bytes, signed ones that are 128 less.
+  bool flips = false;
+  // The number of the program's output stage that a store uses, or kVdlaNoOutput.
+  uint32_t output = kVdlaNoOutput;
   bool operator==(const VdlaCopy&) const = default;
 };
 

@@ -149,8 +149,9 @@ void Machine::Fetch() {
 int64_t Machine::CyclesOf(const VdlaInstruction& instruction) {
   const auto* copy = std::get_if<VdlaCopy>(&instruction.work);
   const int64_t cycles =
-      copy != nullptr ? CopyCycles(MemoryBytes(*copy) + OutputBytes(program_, *copy), config_)
-                      : config_.issue_cycles + StepsOf(std::get<VdlaGemm>(instruction.work));
+      copy != nullptr
+          ? CopyCycles(MemoryBytes(program_, *copy) + OutputBytes(program_, *copy), config_)
+          : config_.issue_cycles + StepsOf(std::get<VdlaGemm>(instruction.work));
   return delays_ ? cycles * delays_->Between(1, kMaxDelay) : cycles;
 }
 
@@ -161,7 +162,7 @@ void Machine::Count(const VdlaInstruction& instruction) {
   }
   const auto& copy = std::get<VdlaCopy>(instruction.work);
   const bool stores = UnitOf(instruction) == VdlaUnit::kStore;
-  (stores ? counts_.stored_bytes : counts_.loaded_bytes) += MemoryBytes(copy);
+  (stores ? counts_.stored_bytes : counts_.loaded_bytes) += MemoryBytes(program_, copy);
   counts_.loaded_bytes += OutputBytes(program_, copy);
 }
 
@@ -255,16 +256,16 @@ void CheckConfig(const VdlaConfig& config) {
   TCC_CHECK(config.queue_depth >= 1) << config.queue_depth;
 }
 
-// Checks that the output stage's operands have a float for every channel.
+// Checks that the output stage's operands have a number for every channel.
 Status CheckOutputOperands(const VdlaProgram& program,
                            std::span<const std::span<uint8_t>> operands) {
   for (const VdlaOutput& output : program.outputs) {
     for (const VdlaOutputStep& step : output.steps) {
       if (!step.is_by_channel) continue;
       const size_t bytes = operands[step.buffer].size();
-      if (output.channels * sizeof(float) <= bytes) continue;
+      if (output.channels * sizeof(int32_t) <= bytes) continue;
       return InvalidInput(
-          "an output stage reads floats of {} channels from buffer {}; it has {} bytes",
+          "an output stage reads numbers of {} channels from buffer {}; it has {} bytes",
           output.channels, step.buffer, bytes);
     }
   }
@@ -281,7 +282,7 @@ Status CheckOperands(const VdlaProgram& program, std::span<const std::span<uint8
   for (size_t i = 0; i < program.instructions.size(); ++i) {
     const auto* copy = std::get_if<VdlaCopy>(&program.instructions[i].work);
     if (copy == nullptr) continue;
-    const int64_t end = MemoryEnd(*copy) * ElementBytes(*copy);
+    const int64_t end = MemoryEnd(*copy) * ElementBytes(program, *copy);
     const size_t bytes = operands[copy->buffer].size();
     if (static_cast<size_t>(end) <= bytes) continue;
     return InvalidInput("instruction {} ({}) accesses buffer {} up to byte {}; it has {}", i,

@@ -46,38 +46,77 @@ float Combine(VdlaOutputOp op, float a, float b) {
   }
 }
 
-// Returns the second operand of a step for 16 channels.
+// Reads the numbers of 16 channels.
+template <typename Number>
+std::array<Number, kVdlaBlock> NumbersAt(const VdlaOutputStep& step, int64_t channel,
+                                         std::span<const std::span<uint8_t>> operands) {
+  std::array<Number, kVdlaBlock> numbers;
+  std::memcpy(numbers.data(), operands[step.buffer].data() + channel * sizeof(Number),
+              sizeof(numbers));
+  return numbers;
+}
+
+int32_t CombineIntegers(VdlaOutputOp op, int32_t a, int32_t b) {
+  const auto x = static_cast<uint32_t>(a), y = static_cast<uint32_t>(b);
+  return static_cast<int32_t>(op == VdlaOutputOp::kAddInteger ? x + y : x - y);
+}
+
+// Returns the second operand of a step of floats for 16 channels.
 Floats OperandOf(const VdlaOutputStep& step, int64_t channel,
                  std::span<const std::span<uint8_t>> operands) {
+  if (step.is_by_channel) return NumbersAt<float>(step, channel, operands);
   Floats floats;
   floats.fill(step.number);
-  if (step.is_by_channel) {
-    std::memcpy(floats.data(), operands[step.buffer].data() + channel * sizeof(float),
-                sizeof(floats));
-  }
   return floats;
 }
 
+bool AddsOrSubtracts(VdlaOutputOp op) {
+  return op == VdlaOutputOp::kAdd || op == VdlaOutputOp::kSubtract;
+}
+
+// Whether a sum or difference is behind the step.
+bool IsSumNext(const VdlaOutput& output, size_t step) {
+  return step + 1 < output.steps.size() && AddsOrSubtracts(output.steps[step + 1].op);
+}
+
+// Returns a * factor + b or a * factor - b, rounded once.
+float MultiplyAdd(VdlaOutputOp op, float a, float factor, float b) {
+  return std::fma(a, factor, op == VdlaOutputOp::kAdd ? b : -b);
+}
+
 Status CheckStep(const VdlaOutputStep& step, bool is_float, uint32_t buffers) {
-  if (is_float == (step.op == VdlaOutputOp::kToFloat)) {
+  const bool needs_integer = step.op == VdlaOutputOp::kToFloat || IsOfIntegers(step.op);
+  if (is_float == needs_integer) {
     return InvalidInput("{} of {}", NameOf(step.op), is_float ? "a float" : "an integer");
   }
-  if (!step.is_by_channel) return OkStatus();
-  if (!HasOperand(step.op)) return InvalidInput("{} has no operand by channel", NameOf(step.op));
-  if (step.buffer < buffers) return OkStatus();
+  if (step.is_by_channel && !HasOperand(step.op)) {
+    return InvalidInput("{} has no operand by channel", NameOf(step.op));
+  }
+  if (!step.is_by_channel && IsOfIntegers(step.op)) {
+    return InvalidInput("{} needs an operand by channel", NameOf(step.op));
+  }
+  if (!step.is_by_channel || step.buffer < buffers) return OkStatus();
   return InvalidInput("buffer {}; the program has {} buffers", step.buffer, buffers);
 }
 
 }  // namespace
 
 bool HasOperand(VdlaOutputOp op) {
-  return op >= VdlaOutputOp::kAdd;
+  return op >= VdlaOutputOp::kAdd || IsOfIntegers(op);
+}
+
+bool IsOfIntegers(VdlaOutputOp op) {
+  return op == VdlaOutputOp::kAddInteger || op == VdlaOutputOp::kSubtractInteger;
+}
+
+bool MakesBytes(const VdlaOutput& output) {
+  return !output.steps.empty() && Narrows(output.steps.back().op);
 }
 
 const char* NameOf(VdlaOutputOp op) {
   constexpr std::array<const char*, kVdlaOutputOps> kNames = {
-      "to_float", "to_int8",  "to_uint8", "round",   "add",
-      "subtract", "multiply", "divide",   "maximum", "minimum"};
+      "add_integer", "subtract_integer", "to_float", "to_int8", "to_uint8", "round",
+      "add",         "subtract",         "multiply", "divide",  "maximum",  "minimum"};
   return kNames.at(static_cast<size_t>(op));
 }
 
@@ -93,41 +132,54 @@ Status VerifyOutput(const VdlaOutput& output, uint32_t buffers) {
   for (size_t i = 0; i < steps.size(); ++i) {
     TCC_RETURN_IF_ERROR(
         Annotate(CheckStep(steps[i], is_float, buffers), fmt::format("step {}", i)));
-    is_float = !Narrows(steps[i].op);
+    is_float = !Narrows(steps[i].op) && !IsOfIntegers(steps[i].op);
   }
-  if (!steps.empty() && Narrows(steps.back().op)) return OkStatus();
-  return InvalidInput("the last step makes no bytes");
+  return is_float ? InvalidInput("the last step makes a float; expected an integer") : OkStatus();
 }
 
-VdlaBytes RunOutput(const VdlaOutput& output, const VdlaSums& sums, int64_t channel,
-                    std::span<const std::span<uint8_t>> operands) {
-  VdlaSums integers = sums;
-  Floats floats = {};
-  for (const VdlaOutputStep& step : output.steps) {
-    const Floats operand = OperandOf(step, channel, operands);
-    for (size_t i = 0; i < floats.size(); ++i) {
-      switch (step.op) {
-        case VdlaOutputOp::kToFloat:
-          floats[i] = static_cast<float>(integers[i]);
+void RunOutput(const VdlaOutput& output, int64_t channel,
+               std::span<const std::span<uint8_t>> operands, VdlaSums& sums) {
+  Floats floats = {}, factors = {};
+  bool multiplies = false;  // by `factors`, when it is known what is behind the product
+  for (size_t s = 0; s < output.steps.size(); ++s) {
+    const VdlaOutputStep& step = output.steps[s];
+    switch (step.op) {
+      case VdlaOutputOp::kAddInteger:
+      case VdlaOutputOp::kSubtractInteger: {
+        const VdlaSums operand = NumbersAt<int32_t>(step, channel, operands);
+        std::ranges::transform(sums, operand, sums.begin(), [&](int32_t a, int32_t b) {
+          return CombineIntegers(step.op, a, b);
+        });
+        break;
+      }
+      case VdlaOutputOp::kToFloat:
+        std::ranges::transform(sums, floats.begin(),
+                               [](int32_t sum) { return static_cast<float>(sum); });
+        break;
+      case VdlaOutputOp::kToInt8:
+        std::ranges::transform(floats, sums.begin(), Saturated<int8_t>);
+        break;
+      case VdlaOutputOp::kToUint8:
+        std::ranges::transform(floats, sums.begin(), Saturated<uint8_t>);
+        break;
+      case VdlaOutputOp::kRound:
+        for (float& number : floats) number = std::nearbyint(number);
+        break;
+      default: {
+        const Floats operand = OperandOf(step, channel, operands);
+        if (step.op == VdlaOutputOp::kMultiply && IsSumNext(output, s)) {
+          factors = operand;
+          multiplies = true;
           break;
-        case VdlaOutputOp::kToInt8:
-          integers[i] = Saturated<int8_t>(floats[i]);
-          break;
-        case VdlaOutputOp::kToUint8:
-          integers[i] = Saturated<uint8_t>(floats[i]);
-          break;
-        case VdlaOutputOp::kRound:
-          floats[i] = std::nearbyint(floats[i]);
-          break;
-        default:
-          floats[i] = Combine(step.op, floats[i], operand[i]);
+        }
+        for (size_t i = 0; i < floats.size(); ++i) {
+          floats[i] = multiplies ? MultiplyAdd(step.op, floats[i], factors[i], operand[i])
+                                 : Combine(step.op, floats[i], operand[i]);
+        }
+        multiplies = false;
       }
     }
   }
-  VdlaBytes bytes;
-  std::ranges::transform(integers, bytes.begin(),
-                         [](int32_t n) { return static_cast<uint8_t>(n); });
-  return bytes;
 }
 
 }  // namespace tcc

@@ -33,7 +33,7 @@ auto FieldsOf(Record& record) {
     return std::tie(record.pop_previous, record.pop_next, record.push_previous, record.push_next);
   } else if constexpr (std::is_same_v<Type, VdlaCopy>) {
     return std::tie(record.on_chip, record.on_chip_at, record.buffer, record.memory_at, record.size,
-                    record.stride, record.pad, record.output);
+                    record.stride, record.pad, record.fill, record.flips, record.output);
   } else if constexpr (std::is_same_v<Type, VdlaOutputStep>) {
     return std::tie(record.op, record.number, record.is_by_channel, record.buffer);
   } else {
@@ -45,7 +45,7 @@ auto FieldsOf(Record& record) {
 // Integers take 4 bytes, or 8 if they have 64 bits; flags and enumerators take one.
 template <typename Field>
 void WriteField(ByteWriter& writer, const Field& field) {
-  if constexpr (std::is_same_v<Field, bool> || std::is_enum_v<Field>) {
+  if constexpr (sizeof(Field) == 1) {
     writer.U8(static_cast<uint8_t>(field));
   } else if constexpr (std::is_same_v<Field, int64_t>) {
     writer.I64(field);
@@ -76,6 +76,8 @@ template <typename Field>
 void ReadField(ByteReader& reader, Field& field) {
   if constexpr (std::is_same_v<Field, bool>) {
     field = UpTo<bool>(reader, reader.U8(), uint8_t{1});
+  } else if constexpr (std::is_same_v<Field, int8_t>) {
+    field = static_cast<int8_t>(reader.U8());
   } else if constexpr (std::is_same_v<Field, VdlaMemory>) {
     field = UpTo<VdlaMemory>(reader, reader.U8(), static_cast<uint8_t>(VdlaMemory::kSums));
   } else if constexpr (std::is_same_v<Field, VdlaOutputOp>) {
@@ -152,8 +154,8 @@ Status CheckBox(const VdlaCopy& copy, const VdlaConfig& config) {
 }
 
 // Checks the output stage of a copy. Vectors must begin at multiples of 16, as channels do.
-Status CheckNarrowing(const VdlaCopy& copy, const VdlaProgram& program) {
-  if (copy.output == kVdlaWords) return OkStatus();
+Status CheckOutput(const VdlaCopy& copy, const VdlaProgram& program) {
+  if (copy.output == kVdlaNoOutput) return OkStatus();
   if (copy.on_chip != VdlaMemory::kSums) {
     return InvalidInput("output: {}; a load has none", copy.output);
   }
@@ -173,8 +175,12 @@ Status CheckCopy(const VdlaCopy& copy, const VdlaProgram& program, const VdlaCon
     return InvalidInput("buffer: {}; the program has {} buffers", copy.buffer, program.buffers);
   }
   TCC_RETURN_IF_ERROR(CheckBox(copy, config));
-  if (copy.on_chip == VdlaMemory::kSums && copy.pad != std::array<uint16_t, 4>{}) {
+  const bool is_store = copy.on_chip == VdlaMemory::kSums;
+  if (is_store && copy.pad != std::array<uint16_t, 4>{}) {
     return InvalidInput("pad: a store has none");
+  }
+  if (is_store && (copy.fill != 0 || copy.flips)) {
+    return InvalidInput("fill, flips: a store has none");
   }
   if (copy.memory_at < 0 || copy.memory_at > kMaxElements) {
     return InvalidInput("memory_at: {}; expected 0 to {}", copy.memory_at, kMaxElements);
@@ -183,7 +189,7 @@ Status CheckCopy(const VdlaCopy& copy, const VdlaProgram& program, const VdlaCon
     if (elements >= 0 && elements <= kMaxElements) continue;
     return InvalidInput("stride: {}; expected 0 to {}", elements, kMaxElements);
   }
-  return CheckNarrowing(copy, program);
+  return CheckOutput(copy, program);
 }
 
 // Checks the numbers that micro-ops and steps give for one operand of a GEMM.
@@ -260,7 +266,8 @@ Status CheckInstruction(const VdlaInstruction& instruction, const VdlaProgram& p
   }
   const auto& copy = std::get<VdlaCopy>(instruction.work);
   TCC_RETURN_IF_ERROR(CheckCopy(copy, program, config));
-  const BufferUse use = {.is_written = unit == VdlaUnit::kStore, .bytes = ElementBytes(copy)};
+  const BufferUse use = {.is_written = unit == VdlaUnit::kStore,
+                         .bytes = ElementBytes(program, copy)};
   return CheckUse(copy.buffer, use, uses);
 }
 

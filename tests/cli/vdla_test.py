@@ -22,12 +22,12 @@ class Accelerator(CommandTest):
         except ImportError:
             cls.absent = "onnxruntime is absent: scripts/setup.sh installs it"
 
-    def quantized(self):
+    def quantized(self, *options):
         if self.absent:
             self.skipTest(self.absent)
         model = self.folder / "int8.onnx"
         subprocess.run([sys.executable, ROOT / "scripts/quantize.py", self.export("resnet18", "--small"),
-                        model], check=True, capture_output=True)
+                        model, *options], check=True, capture_output=True)
         return model
 
     def compiled(self, model, target):
@@ -35,9 +35,8 @@ class Accelerator(CommandTest):
         self.call("compile", model, "--target", target, "-o", artefact)
         return artefact
 
-    def test_a_network_of_int8_gives_the_results_of_onnxruntime(self):
+    def check_against_onnxruntime(self, model):
         import onnxruntime
-        model = self.quantized()
         session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
         given = session.get_inputs()[0]
         x = np.random.default_rng(5).uniform(-1, 1, given.shape).astype(np.float32)
@@ -54,6 +53,15 @@ class Accelerator(CommandTest):
         values = np.unique(want)
         step = np.min(np.diff(values))
         self.assertLessEqual(np.max(np.abs(results["vdla"] - want)), 2.5 * step)
+
+    def test_a_network_of_int8_gives_the_results_of_onnxruntime(self):
+        self.check_against_onnxruntime(self.quantized())
+
+    def test_a_network_of_uint8_with_zero_points_gives_the_results_of_onnxruntime(self):
+        model = self.quantized("--unsigned")
+        self.check_against_onnxruntime(model)
+        kernels = json.loads(self.call("inspect", self.folder / "vdla.tcc", "--json"))["kernels"]
+        self.assertGreaterEqual(sum("multiply_cycles" in kernel for kernel in kernels), 4)
 
     def test_kernels_of_the_accelerator_have_cycles_and_programs(self):
         model = self.quantized()

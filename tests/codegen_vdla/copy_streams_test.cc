@@ -57,7 +57,7 @@ TEST_CASE("any vectors fold into copies that mean the same", "[codegen_vdla][cop
           {.on_chip = random.OneIn(20) ? VdlaMemory::kWeights : VdlaMemory::kActivations,
            .vector = vector,
            .buffer = 1,
-           .element = random.OneIn(3) ? kZeros : element});
+           .element = random.OneIn(3) ? kPadding : element});
     }
     std::vector<CopiedVector> sorted = vectors;
     std::ranges::stable_sort(sorted, {}, &CopiedVector::on_chip);
@@ -83,11 +83,12 @@ TEST_CASE("results that meet in memory keep their order", "[codegen_vdla][copies
 }
 
 TEST_CASE("copies of zeros alone are padding", "[codegen_vdla][copies]") {
-  const std::vector<VdlaCopy> copies = FoldCopies({{.vector = 0, .buffer = 1, .element = kZeros},
-                                                   {.vector = 1, .buffer = 1, .element = kZeros}});
+  const std::vector<VdlaCopy> copies =
+      FoldCopies({{.vector = 0, .buffer = 1, .element = kPadding},
+                  {.vector = 1, .buffer = 1, .element = kPadding}});
   REQUIRE(copies.size() == 1);
   CHECK(OnChipVectors(copies[0]) == 2);
-  CHECK(MemoryBytes(copies[0]) == 0);
+  CHECK(MemoryBytes({}, copies[0]) == 0);
   CHECK(copies[0].buffer == 1);
 }
 

@@ -239,6 +239,67 @@ TEST_CASE("the output stage reads numbers of channels, and bytes in between",
                              {.op = VdlaOutputOp::kToInt8}}});
 }
 
+TEST_CASE("integers of channels may be added to sums that stay words", "[codegen_vdla][stream]") {
+  const VdlaProgram program = CheckOnMachine(Parsed(R"(
+    fn f(A: i8[16], B: i8[256], b: i32[16], c: i32[16], C: i32[16]) lowered {
+      alloc A_l: i8[16] local
+      alloc B_l: i8[256] local
+      alloc C_l: i32[16] local
+      for l in 0..16 { A_l[l] = A[l] }
+      for w in 0..256 { B_l[w] = B[w] }
+      for p in 0..16 { C_l[p] = 0 }
+      intrinsic vdla_gemv_16x16 { for p in 0..16 { for l in 0..16 {
+        C_l[p] = C_l[p] + i32(A_l[l]) * i32(B_l[p * 16 + l])
+      } } }
+      for p in 0..16 { C[p] = C_l[p] - b[p] + c[p] }
+    })"));
+  REQUIRE(program.outputs.size() == 1);
+  CHECK(program.outputs[0].steps ==
+        std::vector<VdlaOutputStep>{
+            {.op = VdlaOutputOp::kSubtractInteger, .is_by_channel = true, .buffer = 2},
+            {.op = VdlaOutputOp::kAddInteger, .is_by_channel = true, .buffer = 3}});
+}
+
+TEST_CASE("unsigned bytes become signed, with padding of any number", "[codegen_vdla][stream]") {
+  const VdlaProgram program = CheckOnMachine(Parsed(R"(
+    fn f(A: u8[64], B: i8[256], C: i32[96]) lowered {
+      alloc A_l: i8[96] local
+      alloc B_l: i8[256] local
+      alloc C_l: i32[96] local
+      for i in 0..6 { for l in 0..16 {
+        A_l[i * 16 + l] = select(1 <= i && i < 5, i8(bit_xor(A[i * 16 + l - 16], 128)), -7)
+      } }
+      for w in 0..256 { B_l[w] = B[w] }
+      for p in 0..96 { C_l[p] = 0 }
+      for i in 0..6 { intrinsic vdla_gemv_16x16 { for p in 0..16 { for l in 0..16 {
+        C_l[i * 16 + p] = C_l[i * 16 + p] + i32(A_l[i * 16 + l]) * i32(B_l[p * 16 + l])
+      } } } }
+      for p in 0..96 { C[p] = C_l[p] }
+    })"));
+  CHECK(std::get<VdlaCopy>(program.instructions[0].work) ==
+        VdlaCopy{
+            .size = {1, 4, 1}, .stride = {16, 0}, .pad = {1, 1, 0, 0}, .fill = -7, .flips = true});
+}
+
+TEST_CASE("padding of two numbers takes several copies", "[codegen_vdla][stream]") {
+  const VdlaProgram program = CheckOnMachine(Parsed(R"(
+    fn f(A: i8[32], B: i8[256], C: i32[64]) lowered {
+      alloc A_l: i8[64] local
+      alloc B_l: i8[256] local
+      alloc C_l: i32[64] local
+      for i in 0..4 { for l in 0..16 {
+        A_l[i * 16 + l] = select(i < 1, 3, select(i < 3, A[i * 16 + l - 16], -7))
+      } }
+      for w in 0..256 { B_l[w] = B[w] }
+      for p in 0..64 { C_l[p] = 0 }
+      for i in 0..4 { intrinsic vdla_gemv_16x16 { for p in 0..16 { for l in 0..16 {
+        C_l[i * 16 + p] = C_l[i * 16 + p] + i32(A_l[i * 16 + l]) * i32(B_l[p * 16 + l])
+      } } } }
+      for p in 0..64 { C[p] = C_l[p] }
+    })"));
+  CHECK(std::get<VdlaCopy>(program.instructions[1].work).fill == -7);
+}
+
 TEST_CASE("results that no output stage makes are refused by name", "[codegen_vdla][stream]") {
   const auto refused = [](const std::string& value) {
     const std::string result = fmt::format(fmt::runtime(value), fmt::arg("s", kSum));
@@ -273,7 +334,7 @@ TEST_CASE("what vdla lacks is refused by name", "[codegen_vdla][stream]") {
   CHECK(RefusalOf(OneTile({.load = "for l in 0..8 { A_l[l] = A[l] }"})) ==
         "'for l in 0..8 { A_l[l] = A[l] }': 8 iterations; expected a multiple of 16");
   CHECK(RefusalOf(OneTile({.load = "for l in 0..16 { A_l[l] = A[l] + 1 }"})) ==
-        "'A_l[l] = A[l] + 1': expected a copy of a parameter, or 0");
+        "'A_l[l] = A[l] + 1': expected a copy of a parameter, or a constant");
   CHECK(RefusalOf(OneTile({.load = "for l in 0..16 { A_l[l] = select(l < 8, A[l], 0) }"})) ==
         "'A_l[l] = select(l < 8, A[l], 0)': expected all elements of a vector to be alike");
   CHECK(RefusalOf(OneTile({.load = "for l in 0..16 { A_l[l] = A[l + 17] }"})) ==

@@ -25,28 +25,24 @@ Tensor Number(DType type, double value) {
   return tensor;
 }
 
-// Multiples of 2^-10, one for each channel of a result.
-Tensor ByChannel(const ProductCase& c, uint64_t seed) {
+// Small multiples of `unit`, one for each channel of a result.
+Tensor ByChannel(const ProductCase& c, DType type, double unit, uint64_t seed) {
   const bool is_window = c.op == OpKind::kConvInteger;
   std::vector<int64_t> shape = {is_window ? c.y[1] : c.y.back()};
   if (is_window) shape.resize(c.y.size() - 1, 1);
-  Tensor tensor = MakeZeroTensor(kFloat32, shape);
+  Tensor tensor = MakeZeroTensor(type, shape);
   Random random(seed);
-  for (int64_t i = 0; i < shape[0]; ++i) {
-    SetElement(tensor, i, static_cast<double>(random.Between(-31, 31)) / 1024);
+  for (int64_t i = 0; i < ElementCount(shape).value(); ++i) {
+    SetElement(tensor, i, static_cast<double>(random.Between(-31, 31)) * unit);
   }
   return tensor;
 }
 
-// The sums of signed bytes in steps of 0.02 by constant bytes.
-ValueId SignedSums(GraphBuilder& builder, const ProductCase& c) {
-  ValueId x = builder.Input("x", c.x);
-  const std::map<std::string, Attribute> to_byte = {{"axis", int64_t{1}}, {"to", ToString(kI8)}};
-  ValueId step = builder.Constant("step", Number(kFloat32, 0.02));
-  ValueId bytes = builder.Emit("bytes", OpKind::kQuantizeLinear, {x, step}, to_byte, kI8);
-  ValueId w = builder.Constant("w", Bytes(kI8, c.w, 9));
-  ValueId sums = builder.Emit("sums", c.op, {bytes, w}, c.attributes, kInt32);
-  return builder.Emit("real", OpKind::kCast, {sums}, {{"to", ToString(kFloat32)}}, kFloat32);
+const std::map<std::string, Attribute> kToFloat = {{"axis", int64_t{1}},
+                                                   {"to", ToString(kFloat32)}};
+
+std::map<std::string, Attribute> ToBytes(DType type) {
+  return {{"axis", int64_t{1}}, {"to", ToString(type)}};
 }
 
 }  // namespace
@@ -81,27 +77,40 @@ Graph ByteProduct(const ProductCase& c) {
 
 Graph SignedByteProduct(const ProductCase& c) {
   GraphBuilder builder("product", 5);
-  ValueId real = SignedSums(builder, c);
-  builder.Output(builder.Emit("relu", OpKind::kRelu, {real}, {}, kFloat32), c.y);
+  ValueId x = builder.Input("x", c.x);
+  ValueId step = builder.Constant("step", Number(kFloat32, 0.02));
+  ValueId bytes = builder.Emit("bytes", OpKind::kQuantizeLinear, {x, step}, ToBytes(kI8), kI8);
+  ValueId w = builder.Constant("w", Bytes(kI8, c.w, 9));
+  ValueId sums = builder.Emit("sums", c.op, {bytes, w}, c.attributes, kInt32);
+  ValueId real = builder.Emit("real", OpKind::kCast, {sums}, kToFloat);
+  builder.Output(builder.Emit("relu", OpKind::kRelu, {real}), c.y);
   return builder.Take();
 }
 
-Graph NarrowedProduct(const ProductCase& c) {
+Graph NarrowedProduct(const ProductCase& c, DType bytes, int64_t zero_point) {
   GraphBuilder builder("product", 5);
-  const std::map<std::string, Attribute> to_byte = {{"axis", int64_t{1}}, {"to", ToString(kI8)}};
-  const std::map<std::string, Attribute> to_float = {{"axis", int64_t{1}},
-                                                     {"to", ToString(kFloat32)}};
-  ValueId scale = builder.Constant("scale", ByChannel(c, 3));
-  ValueId offset = builder.Constant("offset", ByChannel(c, 4));
-  ValueId step = builder.Constant("fine", Number(kFloat32, 32));
-  ValueId coarse = builder.Constant("coarse", Number(kFloat32, 64));
-  ValueId value = builder.Emit("scaled", OpKind::kMul, {SignedSums(builder, c), scale});
-  value = builder.Emit("biased", OpKind::kAdd, {value, offset});
-  value = builder.Emit("fine_bytes", OpKind::kQuantizeLinear, {value, step}, to_byte, kI8);
-  value = builder.Emit("fine_numbers", OpKind::kDequantizeLinear, {value, step}, to_float);
-  value = builder.Emit("relu", OpKind::kRelu, {value});
-  value = builder.Emit("narrow", OpKind::kQuantizeLinear, {value, coarse}, to_byte, kI8);
-  builder.Output(value, c.y);
+  ValueId x = builder.Input("x", c.x);
+  ValueId zero = builder.Constant("zero", Number(bytes, static_cast<double>(zero_point)));
+  auto quantized = [&](const std::string& name, ValueId value, double step, DType to) {
+    std::vector<ValueId> inputs = {value, builder.Scalar(name + "_step", step)};
+    if (to == bytes) inputs.push_back(zero);
+    return builder.Emit(name, OpKind::kQuantizeLinear, inputs, ToBytes(to), to);
+  };
+  ValueId w = builder.Constant("w", Bytes(kI8, c.w, 9));
+  ValueId y = builder.Emit("sums", c.op, {quantized("bytes", x, 0.02, bytes), w, zero},
+                           c.attributes, kInt32);
+  ValueId more = builder.Constant("more", ByChannel(c, kInt32, 1, 2));
+  y = builder.Emit("shifted", OpKind::kAdd, {y, more}, {}, kInt32);
+  y = builder.Emit("real", OpKind::kCast, {y}, kToFloat);
+  const double unit = 1.0 / 1024;
+  y = builder.Emit("scaled", OpKind::kMul,
+                   {y, builder.Constant("scale", ByChannel(c, kFloat32, unit, 3))});
+  y = builder.Emit("biased", OpKind::kAdd,
+                   {y, builder.Constant("offset", ByChannel(c, kFloat32, unit, 4))});
+  y = quantized("fine", y, 32, bytes == kI8 ? kU8 : kI8);
+  y = builder.Emit("again", OpKind::kDequantizeLinear, {y, builder.Scalar("step", 32)}, kToFloat);
+  y = builder.Emit("relu", OpKind::kRelu, {y});
+  builder.Output(quantized("narrow", y, 64, bytes), c.y);
   return builder.Take();
 }
 

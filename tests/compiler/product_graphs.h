@@ -23,8 +23,9 @@ Graph FloatProduct(const ProductCase& c);
 Graph ByteProduct(const ProductCase& c);
 // The same of signed bytes without zero points, brought back to f32 and rectified.
 Graph SignedByteProduct(const ProductCase& c);
-// The same brought back to signed bytes by a scale and an offset of each channel, Relu and, in
-// between, bytes of another step. Its numbers are such that f32 rounds none of them but to bytes.
-Graph NarrowedProduct(const ProductCase& c);
+// The product of bytes of a type with a zero point, which is brought back to such bytes by an
+// integer, a scale and an offset of each channel, Relu and, in between, signed bytes of another
+// step. Its numbers are such that f32 rounds none of them but to bytes.
+Graph NarrowedProduct(const ProductCase& c, DType bytes, int64_t zero_point);
 
 }  // namespace tcc

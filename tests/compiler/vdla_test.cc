@@ -18,6 +18,8 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
+const DType kI8 = DType(DTypeCode::kInt8), kU8 = DType(DTypeCode::kUInt8);
+
 // The number of the artefact's kernels that the accelerator runs.
 int Offloaded(const Artefact& artefact) {
   int count = 0;
@@ -37,11 +39,13 @@ void CheckOnVdla(const Graph& graph, int offloaded) {
   CHECK(status.ok());
 }
 
-// Checks the product whose results leave as words, and the one whose results leave as bytes.
+// Checks products whose results leave as words and as bytes, of signed and of unsigned bytes.
 void CheckOnVdla(const ProductCase& c, int offloaded) {
   INFO(c.name);
   CheckOnVdla(SignedByteProduct(c), offloaded);
-  CheckOnVdla(NarrowedProduct(c), offloaded);
+  CheckOnVdla(ByteProduct(c), offloaded);
+  CheckOnVdla(NarrowedProduct(c, kI8, -13), offloaded);
+  CheckOnVdla(NarrowedProduct(c, kU8, 121), offloaded);
 }
 
 // A convolution with a window of two dimensions.
@@ -64,7 +68,7 @@ ProductCase CaseOf(const char* name, const SquareWindow& w) {
 
 }  // namespace
 
-TEST_CASE("the accelerator multiplies signed bytes as the interpreter does", "[compiler][vdla]") {
+TEST_CASE("the accelerator multiplies bytes as the interpreter does", "[compiler][vdla]") {
   const ProductCase cases[] = {
       CaseOf("3x3", {32, 48, 14, 3, 1, 1, 1, 1}),
       CaseOf("3x3 by steps of two", {32, 32, 15, 3, 2, 1, 1, 1}),
@@ -91,7 +95,7 @@ TEST_CASE("the accelerator multiplies signed bytes as the interpreter does", "[c
 
 TEST_CASE("what makes bytes of a product runs with it on the accelerator", "[compiler][vdla]") {
   const ProductCase c = CaseOf("3x3", {32, 48, 14, 3, 1, 1, 1, 1});
-  const Artefact artefact = Compiled(NarrowedProduct(c), *FindTarget("vdla"));
+  const Artefact artefact = Compiled(NarrowedProduct(c, kI8, 0), *FindTarget("vdla"));
   // Bytes of the input, and their layout, come first.
   const auto& kernels = artefact.metadata.kernels;
   const auto stored = [&](const KernelInfo& kernel) -> int64_t {
@@ -103,8 +107,8 @@ TEST_CASE("what makes bytes of a product runs with it on the accelerator", "[com
   const auto product = std::ranges::find_if(kernels, stored);
   REQUIRE(product != kernels.end());
   CHECK(stored(*product) == 48 * 14 * 15);
-  CHECK(product->nodes == std::vector<std::string>{"sums", "real", "scaled", "biased", "fine_bytes",
-                                                   "fine_numbers", "relu", "narrow"});
+  CHECK(product->nodes == std::vector<std::string>{"sums", "shifted", "real", "scaled", "biased",
+                                                   "fine", "again", "relu", "narrow"});
 }
 
 TEST_CASE("products that are no whole blocks stay on the CPU", "[compiler][vdla]") {

@@ -17,9 +17,11 @@ using Op = VdlaOutputOp;
 int ByteOf(const std::vector<VdlaOutputStep>& steps, int32_t sum) {
   const VdlaOutput output = {.channels = 16, .steps = steps};
   CHECK(VerifyOutput(output, 0).ok());
+  CHECK(MakesBytes(output));
   VdlaSums sums = {};
   sums[0] = sum;
-  return static_cast<int8_t>(RunOutput(output, sums, 0, {})[0]);
+  RunOutput(output, 0, {}, sums);
+  return sums[0];
 }
 
 int WithNumber(Op op, float number, int32_t sum) {
@@ -62,9 +64,23 @@ TEST_CASE("vdla makes bytes that saturate, and of NaN 0", "[runtime][vdla]") {
   CHECK(WithNumber(Op::kMaximum, std::numeric_limits<float>::quiet_NaN(), 3) == 0);
   CHECK(WithNumber(Op::kMultiply, std::numeric_limits<float>::infinity(), 3) == 127);
   const std::vector<VdlaOutputStep> to_unsigned = {{.op = Op::kToFloat}, {.op = Op::kToUint8}};
-  CHECK(static_cast<uint8_t>(ByteOf(to_unsigned, 200)) == 200);
-  CHECK(static_cast<uint8_t>(ByteOf(to_unsigned, 300)) == 255);
+  CHECK(ByteOf(to_unsigned, 200) == 200);
+  CHECK(ByteOf(to_unsigned, 300) == 255);
   CHECK(ByteOf(to_unsigned, -3) == 0);
+}
+
+TEST_CASE("vdla rounds a product and the sum behind it once", "[runtime][vdla]") {
+  // (2^12 + 1)^2 is 2^24 + 2^13 + 1, the last bit of which f32 has no room for.
+  const auto left = [](std::vector<VdlaOutputStep> between) {
+    std::vector<VdlaOutputStep> steps = {{.op = Op::kToFloat},
+                                         {.op = Op::kMultiply, .number = 4097}};
+    steps.insert(steps.end(), between.begin(), between.end());
+    steps.push_back({.op = Op::kToInt8});
+    return ByteOf(steps, 4097);
+  };
+  CHECK(left({{.op = Op::kSubtract, .number = 16785408}}) == 1);
+  CHECK(left({{.op = Op::kAdd, .number = -16785408}}) == 1);
+  CHECK(left({{.op = Op::kRound}, {.op = Op::kAdd, .number = -16785408}}) == 0);
 }
 
 TEST_CASE("vdla rounds halves to even, and bytes may be floats again", "[runtime][vdla]") {
@@ -122,7 +138,46 @@ TEST_CASE("a vdla store narrows by the numbers of its channels", "[runtime][vdla
   CHECK(*counts == *TimeVdla(program, VdlaConfig()));
 }
 
-TEST_CASE("a vdla output stage needs a float for every channel", "[runtime][vdla]") {
+TEST_CASE("vdla adds integers of channels, which wrap around", "[runtime][vdla]") {
+  const VdlaOutput output = {
+      .channels = 16,
+      .steps = {{.op = Op::kAddInteger, .is_by_channel = true, .buffer = 0},
+                {.op = Op::kSubtractInteger, .is_by_channel = true, .buffer = 1}}};
+  CHECK(VerifyOutput(output, 2).ok());
+  CHECK_FALSE(MakesBytes(output));
+  std::vector<Bytes> buffers = {Bytes(64, 0xff), Bytes(64, 0)};  // -1 and 0
+  buffers[1][4] = 3;
+  const std::vector<std::span<uint8_t>> operands(buffers.begin(), buffers.end());
+  VdlaSums sums = {INT32_MIN, 10};
+  RunOutput(output, 0, operands, sums);
+  CHECK(sums[0] == INT32_MAX);
+  CHECK(sums[1] == 6);
+}
+
+TEST_CASE("vdla loads flip signs and fill the padding", "[runtime][vdla]") {
+  // Activations 128 .. 143 become 0 .. 15; a vector of padding is 7. Weights are ones.
+  const VdlaProgram program = {
+      .buffers = 3,
+      .micro_ops = {{}, {.sum = 1, .activation = 1}},
+      .instructions = {
+          {.work = VdlaCopy{.pad = {0, 1, 0, 0}, .fill = 7, .flips = true}},
+          {.tokens = {.push_next = true},
+           .work = VdlaCopy{.on_chip = VdlaMemory::kWeights, .buffer = 1, .size = {16, 1, 1}}},
+          {.work = VdlaGemm{.reset = true, .last = 2}},
+          {.tokens = {.pop_previous = true, .push_next = true}, .work = VdlaGemm{.last = 2}},
+          {.tokens = {.pop_previous = true},
+           .work = VdlaCopy{.on_chip = VdlaMemory::kSums, .buffer = 2, .size = {2, 1, 1}}},
+      }};
+  std::vector<Bytes> buffers = {Bytes(16), Bytes(256, 1), Bytes(128)};
+  for (size_t i = 0; i < 16; ++i) buffers[0][i] = static_cast<uint8_t>(128 + i);
+  const Status status = RunAlways(program, VdlaConfig(), buffers).status();
+  INFO(status);
+  REQUIRE(status.ok());
+  CHECK(buffers[2][0] == 120);
+  CHECK(buffers[2][64] == 16 * 7);
+}
+
+TEST_CASE("a vdla output stage needs a number for every channel", "[runtime][vdla]") {
   const VdlaProgram program = {
       .buffers = 2,
       .outputs = {Scaled(32, 1)},
@@ -130,7 +185,7 @@ TEST_CASE("a vdla output stage needs a float for every channel", "[runtime][vdla
       .instructions = {{.work = VdlaCopy{.on_chip = VdlaMemory::kSums, .output = 0}}}};
   std::vector<Bytes> buffers = {Bytes(16), Bytes(127)};
   CHECK(Message(RunAlways(program, VdlaConfig(), buffers).status()) ==
-        "an output stage reads floats of 32 channels from buffer 1; it has 127 bytes");
+        "an output stage reads numbers of 32 channels from buffer 1; it has 127 bytes");
   buffers[1].resize(128);
   CHECK(RunAlways(program, VdlaConfig(), buffers).ok());
 }

@@ -13,7 +13,9 @@ VdlaProgram Sample() {
                          .memory_at = int64_t{1} << 40,
                          .size = {2, 3, 4},
                          .stride = {48, 4096},
-                         .pad = {1, 2, 3, 4}};
+                         .pad = {1, 2, 3, 4},
+                         .fill = -9,
+                         .flips = true};
   const VdlaGemm gemm = {.reset = false,
                          .first = 1,
                          .last = 3,
@@ -97,7 +99,7 @@ TEST_CASE("a vdla program cut at any byte or with a byte more is refused", "[run
 TEST_CASE("a vdla program with an unknown kind, flag or memory is refused", "[runtime][vdla]") {
   // Buffers, the count of outputs; one of them: channels, the count and four steps of 10 bytes.
   constexpr size_t kStep = 4 + 4 + 4 + 4;
-  CHECK(ParseRefusal(kStep, 10) == "vdla program has 10 before byte 17; expected at most 9");
+  CHECK(ParseRefusal(kStep, 12) == "vdla program has 12 before byte 17; expected at most 11");
   CHECK(ParseRefusal(kStep + 5, 2) == "vdla program has 2 before byte 22; expected at most 1");
   // The count and three micro-ops of 12 bytes, the count of instructions; then the first
   // instruction: kind, four tokens, memory, and after 44 bytes more the pads.
@@ -184,16 +186,18 @@ TEST_CASE("the vdla verifier names what is wrong with an output stage", "[runtim
   CHECK(RefusalAfter([](VdlaProgram& p) { Step(p, 3).is_by_channel = true; }) ==
         "output 0: step 3: to_int8 has no operand by channel");
   CHECK(RefusalAfter([](VdlaProgram& p) { p.outputs[0].steps.pop_back(); }) ==
-        "output 0: the last step makes no bytes");
-  CHECK(RefusalAfter([](VdlaProgram& p) { p.outputs[0].steps.clear(); }) ==
-        "output 0: the last step makes no bytes");
+        "output 0: the last step makes a float; expected an integer");
+  CHECK(RefusalAfter([](VdlaProgram& p) { Step(p, 0).op = VdlaOutputOp::kAddInteger; }) ==
+        "output 0: step 0: add_integer needs an operand by channel");
+  CHECK(RefusalAfter([](VdlaProgram& p) { Copy(p, 2).fill = 1; }) ==
+        "instruction 2 (store): fill, flips: a store has none");
   CHECK(RefusalAfter([](VdlaProgram& p) { p.outputs[0].steps.resize(33); }) ==
         "output 0: 33 steps; expected at most 32");
   CHECK(RefusalAfter([](VdlaProgram& p) { Step(p, 2).buffer = 2; }) ==
         "instruction 2 (store): buffer: 2 is loaded and stored; expected one of both");
   CHECK(RefusalAfter([](VdlaProgram& p) {
           p.instructions.push_back(p.instructions[2]);
-          Copy(p, 3).output = kVdlaWords;
+          Copy(p, 3).output = kVdlaNoOutput;
         }) == "instruction 3 (store): buffer: 2 is stored as elements of 1 and of 4 bytes");
 }
 

@@ -47,7 +47,7 @@ struct Reference {
           const int64_t from =
               copy.memory_at + (z - before) * copy.stride[1] + (y - above) * copy.stride[0] + x;
           uint8_t* memory = buffers[copy.buffer].data();
-          const bool narrows = copy.output != kVdlaWords;
+          const bool narrows = copy.output != kVdlaNoOutput;
           if (narrows) memory[from] = static_cast<uint8_t>(std::clamp(*to, -128, 127));
           if (stores && !narrows) std::memcpy(memory + from * 4, to, 4);
           if (!stores) *to = pads ? 0 : static_cast<int8_t>(memory[from]);
