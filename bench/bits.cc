@@ -38,6 +38,7 @@ struct BitsProduct {
 // Rows of few terms and of many; the 3x3 convolutions of ResNet-18.
 const std::vector<BitsProduct>& Products() {
   static const std::vector<BitsProduct> products = {
+      {"row_512x512", false, 1, 512, 512},          {"row_1024x4096", false, 1, 1024, 4096},
       {"row_4096x4096", false, 1, 4096, 4096},      {"matmul_128x768x768", false, 128, 768, 768},
       {"matmul_512x512x512", false, 512, 512, 512}, {"matmul_128x3072x768", false, 128, 3072, 768},
       {"conv_3x3_56_64", true, 56, 64, 64},         {"conv_3x3_28_128", true, 28, 128, 128},

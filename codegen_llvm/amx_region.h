@@ -5,28 +5,12 @@
 #include <vector>
 
 #include "codegen_llvm/kernel_state.h"
+#include "codegen_llvm/tile_dot.h"
 #include "ir/expr/stmt.h"
 
-// Tile dots (schedule/analysis/tensor_intrinsics.cc) by the tile registers of AMX. (Intel, Software
+// Tile dots by the tile registers of AMX. (Intel, Software
 // Developer's Manual 1, chapter 18; reference: cpu_perf)
 namespace tcc {
-
-// 16 rows of 64 bytes of a buffer of 4-byte elements.
-struct Tile {
-  Var buffer;
-  Expr first;      // the index of its first element
-  int64_t stride;  // from row to row, in elements
-};
-
-// c += a * b, all of 16 rows of 16 words, where the condition holds (null: always).
-struct TileDot {
-  ScalarOp dot;
-  Tile a, b, c;
-  Expr condition = {};
-};
-
-// Returns the tiles of a call; nullopt if it is none of a tile dot, or if columns lie apart.
-std::optional<TileDot> ReadTileDot(const IntrinsicCall& call);
 
 // Loops over nothing but tile dots, which always add to the same few sums: those stay in registers
 // from the first iteration to the last.

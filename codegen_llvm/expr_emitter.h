@@ -84,6 +84,8 @@ class ExprEmitter {
   // in a private buffer, which a masked access would keep out of registers.
   bool MayTouchAll(const Var& buffer, const Expr& first, int lanes) const;
   llvm::Value* LoadLanes(const Var& buffer, const Expr& index, llvm::Value* otherwise);
+  // Loads lanes at constant places of registers. Returns null for any other load.
+  llvm::Value* LoadFixedLanes(const Var& buffer, const Expr& index);
   // Checks whether LoadStrided is to load these lanes, rather than a gather.
   bool IsInPieces(const Var& buffer, const LaneIndex& index, int lanes,
                   const llvm::Value* mask) const;

@@ -257,6 +257,8 @@ Value* ExprEmitter::LoadLanes(const Var& buffer, const Expr& index, Value* other
     if (plain && mask && otherwise) value = b_.CreateSelect(mask, value, passthrough);
   } else if (lanes && IsInPieces(buffer, *lanes, dtype.lanes(), mask)) {
     return FromMemory(b_, LoadStrided(buffer, *lanes, mask, passthrough), dtype);
+  } else if (Value* registers = LoadFixedLanes(buffer, index)) {
+    value = mask && otherwise ? b_.CreateSelect(mask, registers, passthrough) : registers;
   } else {
     Value* addresses = Addresses(buffer, index, lanes, GatherLanes(dtype.lanes()));
     value = GatherMasked(addresses, ElementAlign(buffer), mask, passthrough);
@@ -265,6 +267,24 @@ Value* ExprEmitter::LoadLanes(const Var& buffer, const Expr& index, Value* other
   Annotate(value, buffer);
   if (reversed) value = Reversed(b_, value);
   return FromMemory(b_, value, dtype);
+}
+
+// A gather would keep the buffer in memory. Lanes outside of it are no active ones.
+Value* ExprEmitter::LoadFixedLanes(const Var& buffer, const Expr& index) {
+  const BufferBinding& binding = BindingOf(buffer);
+  auto* places = binding.is_private ? llvm::dyn_cast<llvm::Constant>(Emit(index)) : nullptr;
+  if (!places) return nullptr;
+  const auto lanes = static_cast<unsigned>(index.dtype().lanes());
+  llvm::Type* type = MemoryType(b_.getContext(), buffer.dtype());
+  Value* value = llvm::Constant::getNullValue(llvm::FixedVectorType::get(type, lanes));
+  for (unsigned lane = 0; lane < lanes; ++lane) {
+    auto* place = llvm::dyn_cast_or_null<llvm::ConstantInt>(places->getAggregateElement(lane));
+    if (!place) return nullptr;
+    if (place->getSExtValue() < 0 || place->getSExtValue() >= binding.elements) continue;
+    Value* element = b_.CreateAlignedLoad(type, Address(buffer, place), ElementAlign(buffer));
+    value = b_.CreateInsertElement(value, element, uint64_t{lane});
+  }
+  return value;
 }
 
 Value* ExprEmitter::LoadMasked(llvm::Type* type, Value* address, llvm::Align align, Value* mask,

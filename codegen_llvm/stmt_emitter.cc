@@ -8,11 +8,13 @@
 #include "codegen_llvm/left_out_lanes.h"
 #include "codegen_llvm/llvm_types.h"
 #include "codegen_llvm/parallel_loop.h"
+#include "codegen_llvm/word_dots.h"
 #include "ir/expr/visitor.h"
 #include "runtime/artefact/kernel_abi.h"
 #include "runtime/artefact/memory_plan.h"
 #include "support/check.h"
 #include "support/storage_types.h"
+#include "support/word_tile.h"
 
 namespace tcc {
 namespace {
@@ -246,9 +248,10 @@ void StmtEmitter::EmitWorkspace(const Allocate& allocate, Value* elements) {
 }
 
 void StmtEmitter::EmitCall(const IntrinsicCall& call) {
-  std::optional<TileDot> dot = state_.machine.amx ? ReadTileDot(call) : std::nullopt;
-  if (!dot) return Emit(call.body);
-  if (!amx_) return EmitAmx(Stmt(call), AmxRegion{{dot->c}});
+  const int64_t edge = TileEdgeOf(state_.machine);
+  std::optional<TileDot> dot = edge > 0 ? ReadTileDot(call, edge) : std::nullopt;
+  if (!dot || (edge == kMmlaTile && !IsMmla(*dot))) return Emit(call.body);
+  if (edge == kAmxTile && !amx_) return EmitAmx(Stmt(call), AmxRegion{{dot->c}});
   if (!dot->condition) return EmitTileDot(*dot);
   Value* condition = exprs_.Emit(dot->condition);
   llvm::BasicBlock* then_block = NewBlock("tile");
@@ -272,6 +275,12 @@ void StmtEmitter::EmitAmx(const Stmt& stmt, AmxRegion region) {
 }
 
 void StmtEmitter::EmitTileDot(const TileDot& dot) {
+  if (amx_) return EmitAmxDot(dot);
+  EmitMmla(state_, dot, AddressOf(dot.a), AddressOf(dot.b), AddressOf(dot.c));
+  exprs_.ForgetValues();
+}
+
+void StmtEmitter::EmitAmxDot(const TileDot& dot) {
   auto operand = [&](const Tile& tile) {
     if (std::optional<unsigned> held = amx_->Holding(tile)) return *held;
     return amx_->LoadOperand(tile, AddressOf(tile));

@@ -30,6 +30,7 @@ class StmtEmitter {
   void EmitCall(const IntrinsicCall& call);
   // Emits the statement with its sums in tile registers.
   void EmitAmx(const Stmt& stmt, AmxRegion region);
+  void EmitAmxDot(const TileDot& dot);
   void EmitTileDot(const TileDot& dot);
   llvm::Value* AddressOf(const Tile& tile) { return exprs_.EmitAddress(tile.buffer, tile.first); }
   void EmitFree(llvm::Value* memory);

@@ -10,6 +10,7 @@
 
 #include "codegen_llvm/convert.h"
 #include "codegen_llvm/llvm_types.h"
+#include "support/word_tile.h"
 
 namespace tcc {
 namespace {
@@ -126,6 +127,39 @@ Value* EmitDotOfBytes(KernelState& state, ScalarOp op, Value* sum, Value* x, Val
     return NeonDot(b, dot, sum, x, y, b.getInt8Ty());
   }
   return b.CreateAdd(sum, DotByHalves(state, is_signed, x, y));
+}
+
+int64_t TileEdgeOf(const MachineFacts& machine) {
+  if (machine.amx) return kAmxTile;
+  return machine.arch == CpuArch::kArm64 && machine.dots_bytes ? kMmlaTile : 0;
+}
+
+bool IsMmla(const TileDot& dot) {
+  return dot.b.stride == kMmlaTile && dot.c.stride == kMmlaTile;
+}
+
+void EmitMmla(KernelState& state, const TileDot& dot, Value* a, Value* b, Value* c) {
+  llvm::IRBuilderBase& ir = state.builder;
+  auto words = [&](Value* address, unsigned count) {
+    auto* type = llvm::FixedVectorType::get(ir.getInt32Ty(), count);
+    return ir.CreateAlignedLoad(type, address, llvm::Align(4));
+  };
+  auto bytes = [&](Value* tile) {
+    return ir.CreateBitCast(tile, llvm::FixedVectorType::get(ir.getInt8Ty(), 16));
+  };
+  // The rows of `a` lie apart under a stride, and in a parameter.
+  auto rows = [&]() -> Value* {
+    if (dot.a.stride == kMmlaTile) return words(a, kNeonWords);
+    Value* second = ir.CreateConstInBoundsGEP1_64(ir.getInt32Ty(), a, dot.a.stride);
+    return ir.CreateShuffleVector(words(a, 2), words(second, 2), {0, 1, 2, 3});
+  };
+  auto instruction = dot.dot == ScalarOp::kDotI8I8x4 ? llvm::Intrinsic::aarch64_neon_smmla
+                                                     : llvm::Intrinsic::aarch64_neon_usmmla;
+  Value* sum = words(c, kNeonWords);
+  Value* x = bytes(rows());
+  Value* y = bytes(words(b, kNeonWords));
+  Value* product = ir.CreateIntrinsic(instruction, {sum->getType(), x->getType()}, {sum, x, y});
+  ir.CreateAlignedStore(product, c, llvm::Align(4));
 }
 
 Value* EmitPackOfBFloats(KernelState& state, Value* low, Value* high) {

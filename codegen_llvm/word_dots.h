@@ -1,6 +1,7 @@
 #pragma once
 
 #include "codegen_llvm/kernel_state.h"
+#include "codegen_llvm/tile_dot.h"
 
 namespace tcc {
 
@@ -18,6 +19,15 @@ bool DotsSignedBytes(const llvm::TargetMachine& machine);
 // it, else two dots of halves.
 llvm::Value* EmitDotOfBytes(KernelState& state, ScalarOp op, llvm::Value* sum, llvm::Value* x,
                             llvm::Value* y);
+
+// Returns the edge of the tiles of words that the machine multiplies (support/word_tile.h), or 0.
+int64_t TileEdgeOf(const MachineFacts& machine);
+// Returns whether smmla or usmmla multiplies these tiles of two rows: the rows of `b` and of `c`
+// must be neighbours.
+bool IsMmla(const TileDot& dot);
+// Emits that instruction on the tiles at these addresses.
+void EmitMmla(KernelState& state, const TileDot& dot, llvm::Value* a, llvm::Value* b,
+              llvm::Value* c);
 
 // Emits pack_bf16x2(low, high).
 llvm::Value* EmitPackOfBFloats(KernelState& state, llvm::Value* low, llvm::Value* high);

@@ -193,7 +193,7 @@ std::vector<CopiedVector> Sorted(std::vector<CopiedVector> vectors) {
   return last;
 }
 
-// What all vectors of a copy have in common.
+// Returns the fields that all vectors of a copy share.
 auto TreatmentOf(const CopiedVector& vector) {
   return std::tuple(vector.on_chip, vector.fill, vector.flips, vector.output);
 }

@@ -12,7 +12,7 @@
 namespace tcc {
 namespace {
 
-// What the arms of nested Selects hold: a byte that is no zero, elements that change their sign.
+// Facts about the arms of nested Selects: a constant byte, and whether elements change their sign.
 struct Arms {
   int8_t fill = 0;
   bool flips = false;

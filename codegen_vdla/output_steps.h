@@ -21,8 +21,8 @@ struct OutputSteps {
   std::vector<OutputStep> steps;  // none: the sum itself
 };
 
-// Reads the steps from a value. Operands are constants of f32, or loads; the load of i32 that is no
-// operand is the sum. Unsupported, naming the statement: another form.
+// Reads the steps from a value. Operands are constants of f32, or loads. One load of i32 remains:
+// the sum. Unsupported, naming the statement: another form.
 StatusOr<OutputSteps> ReadOutputSteps(const Expr& value, const Stmt& in);
 
 }  // namespace tcc

@@ -108,8 +108,10 @@ bool Gains(const Task& task, const Variant& variant, const Target& target) {
     const Variant* transformed = FindVariant(task, name);
     return transformed && transformed->saves_time;
   };
-  const bool transforms_bytes = saves_time("winograd") || saves_time("wide_winograd");
-  return pairs <= MostPlanePairs(target, transforms_bytes);
+  const ByteProduct bytes = {
+      .is_transformed = saves_time("winograd") || saves_time("wide_winograd"),
+      .has_one_row = HasOneRowOfPlanes(variant.fn)};
+  return pairs <= MostPlanePairs(target, bytes);
 }
 
 // Returns the variant for which the default schedule is best.

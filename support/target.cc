@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "support/amx.h"
 #include "support/device_profile.h"
+#include "support/word_tile.h"
 
 namespace tcc {
 namespace {

@@ -5,8 +5,8 @@
 #include "graph/passes/edit.h"
 #include "ir/graph/graph.h"
 
-// What an accelerator takes of a graph: products of bytes, and what makes bytes of their sums
-// (runtime/vdla/vdla_isa.h). Expects AssignLayouts to have run.
+// The part of a graph that an accelerator takes: products of bytes, and what makes bytes of their
+// sums (runtime/vdla/vdla_isa.h). Expects AssignLayouts to have run.
 namespace tcc {
 
 // Returns whether an accelerator of whole blocks of bytes takes the node: a ConvInteger or

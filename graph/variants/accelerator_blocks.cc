@@ -43,7 +43,7 @@ bool IsElement(const Expr& value, const WordFactor& factor) {
 }
 
 // Returns the zero point of the data as signed bytes, which are 128 less than unsigned ones;
-// nullopt if it is no number, or if a signed byte does not hold it.
+// nullopt if it varies, or if a signed byte does not hold it.
 std::optional<int64_t> ZeroOf(const WordFactor& data) {
   const auto* less = data.value.as<Sub>();
   const std::optional<int64_t> stored = less ? AsConstant(Simplify(less->b)) : 0;

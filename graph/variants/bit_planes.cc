@@ -402,23 +402,52 @@ bool BitPlanesSaveTime(const TensorProgram& program) {
   return uses >= kMinUses;
 }
 
-int MostPlanePairs(const Target& target, bool transforms_bytes) {
+int MostPlanePairs(const Target& target, const ByteProduct& bytes) {
   const bool is_measured = target.kind == TargetKind::kCpu && target.arch == CpuArch::kX86 &&
                            target.vector_bytes >= kMinVectorBytes &&
                            target.counts_bits == target.dots_bytes;
   if (!is_measured) return 0;
-  return !target.dots_bytes && transforms_bytes ? 1 : 2;
+  if (bytes.has_one_row) return target.dots_bytes ? 6 : 4;
+  return !target.dots_bytes && bytes.is_transformed ? 1 : 2;
 }
+
+namespace {
+
+// Returns the bits that words of data and of a weight have in common, if the value counts these.
+const Call* CountedBits(const Expr& value) {
+  const auto* ones = value.as<Call>();
+  const bool counts = ones && ones->op == ScalarOp::kPopcount;
+  const auto* both = counts ? ones->args[0].as<Call>() : nullptr;
+  return both && both->op == ScalarOp::kBitAnd ? both : nullptr;
+}
+
+// Returns whether an element of the block has a word of the weight of its own.
+bool UsesAllIn(const Block& block, const Expr& weight) {
+  return std::ranges::all_of(block.iters, [&](const IterVar& iter) {
+    return iter.kind != IterKind::kSpatial || IsConstant(iter.domain, 1) ||
+           UsesVar(weight, iter.var);
+  });
+}
+
+}  // namespace
 
 int PlanePairsOf(const Function& fn) {
   int pairs = 0;
-  PreOrderExprs(fn.body, [&](const Expr& expr) {
-    const auto* ones = expr.as<Call>();
-    const bool counts = ones && ones->op == ScalarOp::kPopcount;
-    const auto* both = counts ? ones->args[0].as<Call>() : nullptr;
-    pairs += both && both->op == ScalarOp::kBitAnd;
-  });
+  PreOrderExprs(fn.body, [&](const Expr& expr) { pairs += CountedBits(expr) != nullptr; });
   return pairs;
+}
+
+bool HasOneRowOfPlanes(const Function& fn) {
+  bool has_one_row = true;
+  PreOrder(fn.body, [&](const Stmt& stmt) {
+    const auto* block = stmt.as<Block>();
+    if (block == nullptr) return;
+    PreOrderExprs(block->body, [&](const Expr& expr) {
+      const Call* both = CountedBits(expr);
+      if (both) has_one_row = has_one_row && UsesAllIn(*block, both->args[1]);
+    });
+  });
+  return has_one_row;
 }
 
 }  // namespace tcc

@@ -177,9 +177,15 @@ class QuadProgram {
 
 }  // namespace
 
-std::optional<TensorProgram> IntegerQuadsVariant(const TensorProgram& program, ScalarOp dot) {
+std::optional<TensorProgram> IntegerQuadsVariant(const TensorProgram& program,
+                                                 std::optional<ScalarOp> dot) {
   std::optional<WordProduct> product = FindWordProduct(program, BytesLessZero());
-  return product ? QuadProgram(program, *product, dot).Build() : std::nullopt;
+  if (!product) return std::nullopt;
+  if (!dot) {
+    dot = product->data.element->dtype.is_signed_integer() ? ScalarOp::kDotI8I8x4
+                                                           : ScalarOp::kDotU8I8x4;
+  }
+  return QuadProgram(program, *product, *dot).Build();
 }
 
 }  // namespace tcc

@@ -1,6 +1,7 @@
 #include "graph/passes/to_tensor_exprs.h"
 #include "graph/variants/task.h"
 #include "graph/variants/variants.h"
+#include "support/word_tile.h"
 
 namespace tcc {
 namespace {
@@ -76,7 +77,12 @@ Made WordsOfTiles(const Source& source) {
 
 Made ByTiles(const Source& source) {
   Made words = WordsOfTiles(source);
-  return words ? Rounded(source, WholeTilesVariant(*words)) : std::nullopt;
+  return words ? Rounded(source, WholeTilesVariant(*words, kAmxTile)) : std::nullopt;
+}
+
+Made BySmallTiles(const Source& source) {
+  Made words = Inlined(IntegerQuadsVariant(source.program));
+  return words ? Rounded(source, WholeTilesVariant(*words, kMmlaTile)) : std::nullopt;
 }
 
 bool TilesSaveTime(const Source& source) {
@@ -97,12 +103,13 @@ constexpr auto kNotOnGpu = [](const Target& t) { return t.kind != TargetKind::kG
 constexpr auto kHasAccelerator = [](const Target& t) {
   return t.accelerator == Accelerator::kVdla;
 };
-constexpr auto kHasTiles = [](const Target& t) { return t.amx; };
+constexpr auto kHasTiles = [](const Target& t) { return WordTileOf(t) == kAmxTile; };
+constexpr auto kHasSmallTiles = [](const Target& t) { return WordTileOf(t) == kMmlaTile; };
 constexpr auto kHasByteDots = [](const Target& t) { return t.dots_bytes; };
 constexpr auto kHasSignedByteDots = [](const Target& t) { return t.dots_signed_bytes; };
 constexpr auto kHasBFloatDots = [](const Target& t) { return t.bf16_speedup > 0; };
 // The compiler asks MostPlanePairs about a task's number of pairs.
-constexpr auto kMultipliesPlanes = [](const Target& t) { return MostPlanePairs(t, false) > 0; };
+constexpr auto kMultipliesPlanes = [](const Target& t) { return MostPlanePairs(t, {}) > 0; };
 constexpr auto kHasFastBFloatDots = [](const Target& t) { return t.bf16_speedup > 1; };
 
 constexpr VariantRow kVariants[] = {
@@ -111,6 +118,8 @@ constexpr VariantRow kVariants[] = {
      kHasAccelerator, "an accelerator multiplies blocks of 16 x 16 bytes"},
     {"whole_tiles", 14, ByTiles, TilesSaveTime, kHasTiles, kHasTiles,
      "one instruction multiplies tiles of 16 x 16 words"},
+    {"small_tiles", 20, BySmallTiles, kAlways, kHasSmallTiles, kHasSmallTiles,
+     "one instruction multiplies 2 x 2 words of bytes by as many"},
     {"bit_planes", 19, ByBitPlanes, DirectSavesTime<BitPlanesSaveTime>, kAnywhere,
      kMultipliesPlanes, "one instruction multiplies 32 bits, of one pair of planes"},
     {"integer_quads", 12, By<UnsignedQuads>, kAlways, kHasByteDots, kHasByteDots,

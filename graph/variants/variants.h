@@ -97,9 +97,11 @@ std::optional<TensorProgram> IntegerPairsVariant(const TensorProgram& program);
 //   columns[o] = sum over all taps of w: a Prepack's work, as weight[.., p, o] is
 //   out = sum over p of dot(quads[.., p, ..], weight[.., p, o]) - zero * columns[o]
 //
-// The result is the same integer. Returns nullopt where IntegerPairsVariant does, and if the weight
-// is unsigned or has a zero point, or the zero point of the data is not one number.
-std::optional<TensorProgram> IntegerQuadsVariant(const TensorProgram& program, ScalarOp dot);
+// Without a `dot` it is the one that takes data of their own sign. The result is the same integer.
+// Returns nullopt where IntegerPairsVariant does, and if the weight is unsigned or has a zero
+// point, or the zero point of the data is not one number.
+std::optional<TensorProgram> IntegerQuadsVariant(const TensorProgram& program,
+                                                 std::optional<ScalarOp> dot = {});
 
 // Returns the program with its product of signed bytes over blocks of 16 inputs and 16 outputs, as
 // an accelerator multiplies them (runtime/vdla/vdla_isa.h):
@@ -139,12 +141,18 @@ std::optional<TensorProgram> BitPlanesVariant(const TensorProgram& program,
                                               std::span<const std::optional<ValueSet>> sets);
 // Returns the pairs of planes that such a function multiplies; 0 of others.
 int PlanePairsOf(const Function& fn);
+// Returns whether such a function has one row of data: it multiplies each word of a weight once.
+bool HasOneRowOfPlanes(const Function& fn);
 // Returns whether the data are read often enough to be worth packing.
 bool BitPlanesSaveTime(const TensorProgram& program);
+// The product of bytes that planes of bits stand in for, as far as its time depends on it.
+struct ByteProduct {
+  bool is_transformed = false;  // a convolution that Winograd's transforms gain for without dots
+  bool has_one_row = false;
+};
 // Returns the most pairs of planes that were measured to take less time than the target's products
-// of bytes (`tcc-bench kernels --suite bits`); 0 if none was. `transforms_bytes`: the products are
-// a convolution that bytes, where the target does not dot them, do by Winograd's transforms.
-int MostPlanePairs(const Target& target, bool transforms_bytes);
+// of bytes (`tcc-bench kernels --suite bits`); 0 if none was.
+int MostPlanePairs(const Target& target, const ByteProduct& bytes);
 
 // Returns the program with its product of bf16 numbers computed two terms at a time, which one
 // instruction of some CPUs adds to a vector of results (vdpbf16ps: AVX512-BF16). With `rounds`,
@@ -159,14 +167,15 @@ int MostPlanePairs(const Target& target, bool transforms_bytes);
 // parameter along an axis of known extent that both have as an index.
 std::optional<TensorProgram> BFloatPairsVariant(const TensorProgram& program, bool rounds);
 
-// Returns a program of IntegerQuadsVariant or BFloatPairsVariant on whole tiles of 16 rows, 16
-// columns and 16 words, which one instruction multiplies (AMX: tdpbusd, tdpbf16ps). Operands are
-// zero beyond what they were, and results there have no reader. Rows are a spatial axis that the
-// weight lacks, with the fewest in vain. Returns nullopt if words or columns are not the last
-// dimension of the operands, or if more than three quarters of the work would be in vain.
-std::optional<TensorProgram> WholeTilesVariant(const TensorProgram& program);
-// Returns whether tiles are expected to take less time than vectors: a tile costs as much as ten
-// multiplications of tiles before its first one, so sums of few terms lose.
+// Returns a program of IntegerQuadsVariant or BFloatPairsVariant on whole tiles of `tile` rows,
+// columns and words, which one instruction multiplies (support/word_tile.h). Operands are zero
+// beyond what they were, and results there have no reader. Rows are a spatial axis that the weight
+// lacks, with the fewest in vain. Returns nullopt if there is no instruction for the numbers, if
+// words or columns are not the last dimension of the operands, or if so much of the work would be
+// in vain that vectors are faster: three quarters of it with AMX, four tenths with ARM's smmla.
+std::optional<TensorProgram> WholeTilesVariant(const TensorProgram& program, int64_t tile);
+// Returns whether tiles of AMX are expected to take less time than vectors: a tile costs as much as
+// ten multiplications of tiles before its first one, so sums of few terms lose.
 bool WholeTilesSaveTime(const TensorProgram& program);
 
 // Returns the program with the f16 and bf16 operands of its products in f32 copies of their own,

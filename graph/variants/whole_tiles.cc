@@ -5,8 +5,8 @@
 #include "ir/expr/combiner.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/size_arithmetic.h"
-#include "support/amx.h"
 #include "support/integer_division.h"
+#include "support/word_tile.h"
 
 namespace tcc {
 namespace {
@@ -27,32 +27,39 @@ bool IsIndex(const Load& load, const Var& var) {
   return std::ranges::any_of(load.indices, [&](const Expr& index) { return index.same_as(var); });
 }
 
-// Returns the share of a tile's rows that are results, at the usual sizes.
-double Share(const Axis& axis) {
+// Returns the share of the axis in tiles of it that are whole, at the usual sizes.
+double Share(const Axis& axis, int64_t tile) {
   int64_t extent = UsualExtent(axis);
-  return static_cast<double>(extent) /
-         static_cast<double>(CeilDivision(extent, kAmxTile) * kAmxTile);
+  return static_cast<double>(extent) / static_cast<double>(CeilDivision(extent, tile) * tile);
 }
 
+// Rows that are multiplied in turn by what was loaded of the weight, at least.
+constexpr int64_t kMinRowsInTurn = 8;
+
 // Returns the spatial axis that the weight lacks with the least rows in vain, the last of several.
-const Axis* RowsOf(const ComputeExpr& stage, const TileProduct& product) {
+const Axis* RowsOf(const ComputeExpr& stage, const TileProduct& product, int64_t tile) {
+  const int64_t in_turn = std::max(tile, kMinRowsInTurn);
   const Axis* rows = nullptr;
   for (const Axis& axis : stage.axes) {
     if (Uses(*product.weight, axis.var) || !Uses(*product.data, axis.var)) continue;
-    bool better = !rows || Share(axis) >= Share(*rows);
+    bool better = !rows || Share(axis, in_turn) >= Share(*rows, in_turn);
     if (better) rows = &axis;
   }
   return rows;
 }
 
-std::optional<TileProduct> MatchStage(const ComputeExpr& stage) {
+// Returns whether tiles of that edge have an instruction for the dot.
+bool HasInstruction(ScalarOp dot, int64_t tile) {
+  if (dot == ScalarOp::kDotU8I8x4) return true;
+  return dot == (tile == kMmlaTile ? ScalarOp::kDotI8I8x4 : ScalarOp::kDotBf16x2);
+}
+
+std::optional<TileProduct> MatchStage(const ComputeExpr& stage, int64_t tile) {
   bool sums = stage.combiner && stage.values.size() == 1 && IsNeverEmpty(stage) &&
               stage.combiner.get() == SumCombiner(stage.outputs[0].dtype()).get() &&
               IsConstant(stage.predicate, 1) && !stage.axes.empty();
   const auto* dot = sums ? stage.values[0].as<Call>() : nullptr;
-  if (!dot || (dot->op != ScalarOp::kDotU8I8x4 && dot->op != ScalarOp::kDotBf16x2)) {
-    return std::nullopt;
-  }
+  if (!dot || !HasInstruction(dot->op, tile)) return std::nullopt;
   TileProduct product;
   product.data = dot->args[0].as<Load>();
   product.weight = dot->args[1].as<Load>();
@@ -67,25 +74,28 @@ std::optional<TileProduct> MatchStage(const ComputeExpr& stage) {
   product.word = Var(word);
   bool is_reduced = std::ranges::any_of(stage.reduce_axes,
                                         [&](const Axis& axis) { return axis.var == product.word; });
-  const Axis* rows = RowsOf(stage, product);
+  const Axis* rows = RowsOf(stage, product, tile);
   if (!is_reduced || !rows || !IsIndex(*product.weight, product.word)) return std::nullopt;
   product.row = rows->var;
   return product;
 }
 
-// The least share of the work that makes results.
-constexpr double kMinShare = 0.25;
+// The least share of the work that makes results. An instruction of ARM's does twice the work of a
+// dot of vectors.
+double MinShare(int64_t tile) {
+  return tile == kMmlaTile ? 0.6 : 0.25;
+}
 
-bool IsWorthIt(const ComputeExpr& stage, const TileProduct& product) {
+bool IsWorthIt(const ComputeExpr& stage, const TileProduct& product, int64_t tile) {
   double share = 1;
   for (const auto* axes : {&stage.axes, &stage.reduce_axes}) {
     for (const Axis& axis : *axes) {
       bool grows =
           axis.var == product.row || axis.var == product.column || axis.var == product.word;
-      if (grows) share *= Share(axis);
+      if (grows) share *= Share(axis, tile);
     }
   }
-  return share >= kMinShare;
+  return share >= MinShare(tile);
 }
 
 // Cycles of a core that adds two vectors of 16 products in each: of bytes in quads, else of f32.
@@ -112,11 +122,11 @@ double CyclesOfVectors(const ComputeExpr& stage) {
   return products / kProductsOfVectors;
 }
 
-std::optional<TileProduct> FindTileProduct(const TensorProgram& program) {
+std::optional<TileProduct> FindTileProduct(const TensorProgram& program, int64_t tile) {
   for (size_t s = 0; s < program.stages.size(); ++s) {
     const auto* stage = std::get_if<ComputeExpr>(&program.stages[s]);
-    std::optional<TileProduct> product = stage ? MatchStage(*stage) : std::nullopt;
-    if (!product || !IsWorthIt(*stage, *product)) continue;
+    std::optional<TileProduct> product = stage ? MatchStage(*stage, tile) : std::nullopt;
+    if (!product || !IsWorthIt(*stage, *product, tile)) continue;
     product->stage = s;
     return product;
   }
@@ -126,8 +136,8 @@ std::optional<TileProduct> FindTileProduct(const TensorProgram& program) {
 // Makes the dimensions and axes of a product's program multiples of a tile.
 class TileProgram {
  public:
-  TileProgram(const TensorProgram& program, const TileProduct& product)
-      : result_(program), product_(product) {}
+  TileProgram(const TensorProgram& program, const TileProduct& product, int64_t tile)
+      : result_(program), product_(product), tile_(tile) {}
 
   std::optional<TensorProgram> Build() && {
     auto& stage = std::get<ComputeExpr>(result_.stages[product_.stage]);
@@ -147,7 +157,7 @@ class TileProgram {
   void Grow(Axis& axis) const {
     bool grows =
         axis.var == product_.row || axis.var == product_.column || axis.var == product_.word;
-    if (grows) axis.extent = ProductOf(CeilQuotientOf(axis.extent, kAmxTile), kAmxTile);
+    if (grows) axis.extent = ProductOf(CeilQuotientOf(axis.extent, tile_), tile_);
   }
 
   // Returns the largest value of an index over the grown axes plus 1; nullopt if RangeOf has none.
@@ -227,6 +237,7 @@ class TileProgram {
     }
     Buffer sums = AddIntermediate(result_, Stage().name + "_tiles", result.dtype(), shape);
     ComputeExpr copy = StageOver(Stage().outputs[0]);
+    copy.name = FreeName(result_, Stage().name + "_result");
     std::vector<Expr> places;
     for (const Axis& axis : copy.axes) places.emplace_back(axis.var);
     copy.values = {Make<Load>(sums.var, places)};
@@ -238,17 +249,18 @@ class TileProgram {
 
   TensorProgram result_;
   const TileProduct& product_;
+  const int64_t tile_;
 };
 
 }  // namespace
 
-std::optional<TensorProgram> WholeTilesVariant(const TensorProgram& program) {
-  std::optional<TileProduct> product = FindTileProduct(program);
-  return product ? TileProgram(program, *product).Build() : std::nullopt;
+std::optional<TensorProgram> WholeTilesVariant(const TensorProgram& program, int64_t tile) {
+  std::optional<TileProduct> product = FindTileProduct(program, tile);
+  return product ? TileProgram(program, *product, tile).Build() : std::nullopt;
 }
 
 bool WholeTilesSaveTime(const TensorProgram& program) {
-  std::optional<TileProduct> product = FindTileProduct(program);
+  std::optional<TileProduct> product = FindTileProduct(program, kAmxTile);
   if (!product) return false;
   const auto& stage = std::get<ComputeExpr>(program.stages[product->stage]);
   return CyclesOfTiles(stage, *product) < CyclesOfVectors(stage);

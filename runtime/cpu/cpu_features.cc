@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "support/amx.h"
+#include "support/word_tile.h"
 
 namespace tcc {
 namespace {

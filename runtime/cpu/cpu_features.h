@@ -11,7 +11,7 @@ namespace tcc {
 
 // Checks that this CPU has all features in `needed` (LLVM's names: "avx2", "avx512f"). Fails with
 // Unavailable and the missing features' names, also if it is unknown whether the CPU has them. Asks
-// the system for the registers of AMX if they are needed (support/amx.h).
+// the system for the registers of AMX if they are needed (support/word_tile.h).
 Status CheckCpuFeatures(std::span<const std::string> needed);
 
 // Returns the model's name as the system has it, "Intel(R) Xeon(R) ..."; "" where it has none.

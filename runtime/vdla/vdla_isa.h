@@ -37,9 +37,9 @@ struct VdlaTokens {
   bool operator==(const VdlaTokens&) const = default;
 };
 
-// What the output stage does to sums that a store writes. Integers are sums, or bytes once they are
-// made; floats are f32, and each operation rounds to f32, but a product and the sum or difference
-// behind it once.
+// An operation of the output stage on sums that a store writes. Integers are sums, or bytes once
+// they are made; floats are f32, and each operation rounds to f32, but a product and the sum or
+// difference behind it once.
 enum class VdlaOutputOp : uint8_t {
   kAddInteger,       // the step's operand, by channel, to an integer; wraps around
   kSubtractInteger,  // the operand from an integer
@@ -95,10 +95,10 @@ struct VdlaCopy {
   std::array<uint32_t, 3> size = {1, 1, 1};
   // Elements of memory from one row to the next, and from one plane to the next.
   std::array<int64_t, 2> stride = {0, 0};
-  // Rows of zeros before and after the rows of each plane; planes of zeros before and after all.
+  // Rows of padding before and after the rows of each plane; such planes before and after all.
   // They are written to the chip without a read. A store has none.
   std::array<uint16_t, 4> pad = {0, 0, 0, 0};
-  // What a load pads with instead of zeros.
+  // The byte that a load pads with.
   int8_t fill = 0;
   // Make a load's elements, unsigned bytes, signed ones that are 128 less.
   bool flips = false;

@@ -224,11 +224,10 @@ Status CheckGemm(const VdlaGemm& gemm, const VdlaProgram& program, const VdlaCon
                     VectorsOf(config, VdlaMemory::kWeights) / kVdlaBlock, "weight");
 }
 
-// What instructions have done to buffers so far: read their elements, or written elements of so
-// many bytes.
+// The use of a buffer by the instructions so far.
 struct BufferUse {
-  bool is_written = false;
-  int64_t bytes = 1;
+  bool is_written = false;  // else read
+  int64_t bytes = 1;        // of an element
 };
 using BufferUses = std::map<uint32_t, BufferUse>;
 

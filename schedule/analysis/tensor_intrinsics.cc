@@ -36,12 +36,14 @@ namespace {
 #define TCC_3XTF32_PRODUCT                                                                     \
   "((" TCC_BIG("A[i, k]") " * " TCC_SMALL("B[k, j]") " + " TCC_SMALL("A[i, k]") " * " TCC_BIG( \
       "B[k, j]") ") + " TCC_BIG("A[i, k]") " * " TCC_BIG("B[k, j]") ")"
-// C[16, 16] += A[16, 16] * B[16, 16] of words of several numbers each.
-#define TCC_TILE_DOT(sum, dot)                                              \
-  "fn dot(A: i32[16, 16], B: i32[16, 16], C: " sum                          \
-  "[16, 16]) tensor {\n"                                                    \
-  "  for i in 0..16 @t/i { for j in 0..16 @t/j { for k in 0..16 @t/k {\n"   \
-  "    block t(i: spatial 16 = i, j: spatial 16 = j, k: reduce 16 = k) {\n" \
+// C[edge, edge] += A[edge, edge] * B[edge, edge] of words of several numbers each.
+#define TCC_TILE_DOT(edge, sum, dot)                                                          \
+  "fn dot(A: i32[" edge ", " edge "], B: i32[" edge ", " edge "], C: " sum "[" edge ", " edge \
+  "]) tensor {\n"                                                                             \
+  "  for i in 0.." edge " @t/i { for j in 0.." edge " @t/j { for k in 0.." edge               \
+  " @t/k {\n"                                                                                 \
+  "    block t(i: spatial " edge " = i, j: spatial " edge " = j, k: reduce " edge             \
+  " = k) {\n"                                                                                 \
   "      reduce sum_" sum " (C[i, j]) with (" dot "(A[i, k], B[k, j]))\n} } } } }"
 #define TCC_LOAD(rows, columns, type)                                              \
   "fn load(From: " type "[" rows ", " columns "], To: " type "[" rows ", " columns \
@@ -80,8 +82,10 @@ fn gemv(A: i8[16], B: i8[16, 16], C: i32[16]) tensor {
   } }
 })",
      "a micro-op of VDLA (runtime/vdla/vdla_isa.h)"},
-    {"tile_dot_u8i8x4", TCC_TILE_DOT("i32", "dot_u8i8x4"), "tdpbusd", true},
-    {"tile_dot_bf16x2", TCC_TILE_DOT("f32", "dot_bf16x2"), "tdpbf16ps", true},
+    {"tile_dot_u8i8x4", TCC_TILE_DOT("16", "i32", "dot_u8i8x4"), "tdpbusd", true},
+    {"tile_dot_bf16x2", TCC_TILE_DOT("16", "f32", "dot_bf16x2"), "tdpbf16ps", true},
+    {"mmla_u8i8_2x2x8", TCC_TILE_DOT("2", "i32", "dot_u8i8x4"), "usmmla", true},
+    {"mmla_i8_2x2x8", TCC_TILE_DOT("2", "i32", "dot_i8i8x4"), "smmla", true},
     {"group_mma_m16n8k16_f16_f32", TCC_MMA("16", "16", "f16", "f32"),
      "wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16, by four warps"},
     {"group_mma_m16n8k16_bf16_f32", TCC_MMA("16", "16", "bf16", "f32"),

@@ -21,6 +21,7 @@ CPUS = {"aarch64-v8.2": "neoverse-n1", "aarch64-v8.6": "max,sve=off", "aarch64-s
 
 CLANG = shutil.which("clang-19") or shutil.which("clang")
 LOOP = """
+.arch armv8.6-a
 .global _start
 _start:
   mov x9, #{turns}
@@ -29,6 +30,8 @@ _start:
   fmla v0.4s, v1.4s, v2.4s
   fmla v3.2d, v1.2d, v2.d[0]
   fmadd s4, s5, s6, s4
+  smmla v8.4s, v1.16b, v2.16b
+  usmmla v8.4s, v1.16b, v2.16b
   ldr q7, [x10]
   ldr x11, [x10]
   str q7, [x10]
@@ -123,8 +126,9 @@ class ForeignCpu(CommandTest):
     @unittest.skipUnless(CLANG, "no clang")
     def test_a_loop_of_known_instructions_counts_its_turns_times_them(self):
         counted = [self.count_loop(turns) for turns in [1000, 2000]]
-        # A turn: 8 instructions, 3 of vectors, 2 loads, 1 store, 1 branch; 3 multiply 7 pairs.
-        self.assertEqual([b - a for a, b in zip(*counted)], [8000, 3000, 2000, 1000, 1000, 3000, 7000])
+        # A turn: 10 instructions, 5 of vectors, 2 loads, 1 store, 1 branch; 5 multiply 71 pairs.
+        self.assertEqual([b - a for a, b in zip(*counted)],
+                         [10000, 5000, 2000, 1000, 1000, 5000, 71000])
 
     def count_loop(self, turns):
         source, program, counts = [self.folder / f"loop{turns}.{end}" for end in ["s", "out", "counts"]]

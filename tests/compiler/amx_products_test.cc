@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "compiler/dump_stage.h"
-#include "support/amx.h"
+#include "support/word_tile.h"
 #include "tests/compiler/amx_emulator.h"
 #include "tests/compiler/product_graphs.h"
 #include "tests/compiler/run_compiled.h"

@@ -10,6 +10,7 @@
 #include "models/zoo/graph_builder.h"
 #include "models/zoo/zoo.h"
 #include "runtime/executor/module.h"
+#include "tests/compiler/product_graphs.h"
 #include "tests/compiler/run_compiled.h"
 
 namespace tcc {
@@ -57,6 +58,37 @@ TEST_CASE("networks compile for aarch64 and are refused on other CPUs by both na
       CHECK(Message(status) == "kernels are for aarch64; this CPU is x86-64");
     }
   }
+}
+
+TEST_CASE("bytes are multiplied in tiles where the CPU has smmla", "[compiler][arm]") {
+  const ProductCase window = {"window",        OpKind::kConvInteger,
+                              {1, 64, 13, 14}, {40, 64, 3, 3},
+                              {1, 40, 13, 14}, {{"pads", std::vector<int64_t>{1, 1, 1, 1}}}};
+  const ProductCase rows = {"rows", OpKind::kMatMulInteger, {37, 770}, {770, 130}, {37, 130}};
+  const ProductCase row = {"one row", OpKind::kMatMulInteger, {1, 128}, {128, 96}, {1, 96}};
+  auto text = [](const Graph& graph, const char* target) {
+    DumpOptions options;
+    options.target = *FindTarget(target);
+    options.stage = Stage::kAsm;
+    return DumpStage(graph, options).value();
+  };
+  for (const ProductCase& c : {window, rows}) {
+    INFO(c.name);
+    for (const char* target : {"aarch64-v8.6", "aarch64-sve", "aarch64-sve256"}) {
+      INFO(target);
+      const std::string of_signed = text(SignedByteProduct(c), target);
+      CHECK(CountOf(of_signed, R"(\tsmmla\s)") >= 8);
+      const std::string of_unsigned = text(ByteProduct(c), target);
+      CHECK(CountOf(of_unsigned, R"(\tusmmla\s)") >= 8);
+      // Sums stay in registers.
+      const std::regex stored(R"(mmla\s(v\d+)\.4s[^\n]*\n\tstr\s)");
+      CHECK_FALSE(std::regex_search(of_signed, stored));
+    }
+    const std::string by_vectors = text(SignedByteProduct(c), "aarch64-v8.2");
+    CHECK(CountOf(by_vectors, "mmla") == 0);
+    CHECK(CountOf(by_vectors, R"(\tsdot\s)") > 0);
+  }
+  CHECK(CountOf(text(SignedByteProduct(row), "aarch64-v8.6"), "mmla") == 0);
 }
 
 TEST_CASE("a product on aarch64 loads vectors and multiplies by their lanes", "[compiler][arm]") {

@@ -226,9 +226,10 @@ TEST_CASE("operands of 2 and 4 bits that are dequantized multiply by bit planes"
 TEST_CASE("bit planes are chosen where they were measured to take less time than bytes",
           "[compiler][kernels]") {
   const Attributes padded = {{"pads", Ints{1, 1, 1, 1}}};
-  auto product = [](int64_t columns, int64_t largest, const Ints& weights) {
-    return Case{"", OpKind::kMatMulInteger, {8, 64}, {64, columns}, {8, columns}, largest, weights,
-                0};
+  auto product = [](int64_t columns, int64_t largest, const Ints& weights, int64_t rows = 8) {
+    return Case{
+        "", OpKind::kMatMulInteger, {rows, 64}, {64, columns}, {rows, columns}, largest, weights,
+        0};
   };
   auto convolution = [&](int64_t largest) {
     return Case{"",
@@ -243,22 +244,26 @@ TEST_CASE("bit planes are chosen where they were measured to take less time than
   };
   const Case one = product(512, 1, {-1, 1}), two = product(512, 3, {-1, 1});
   const Case four = product(512, 3, {-2, -1, 0, 1}), narrow = product(256, 3, {-1, 1});
+  const Case row = product(512, 3, {-2, -1, 0, 1}, 1),
+             row_of_six = product(512, 7, {-2, -1, 0, 1}, 1);
   Target pairs = *FindTarget("x86-64-v3"), dots = *FindTarget("x86-64-v4");
   dots.dots_bytes = true;
   Target counts = dots;
   counts.counts_bits = true;
   struct Choice {
     Target target;
-    std::vector<bool> planes;  // one, two, four, narrow, a convolution of 1 bit and of 2 by 1
+    // One, two, four, narrow, a convolution of 1 bit and of 2 by 1, a row of four and of six.
+    std::vector<bool> planes;
   };
   const std::vector<Choice> choices = {
-      {counts, {true, true, false, false, true, true}},
-      {dots, {false, false, false, false, false, false}},
-      {pairs, {true, true, false, false, true, false}},
-      {*FindTarget("aarch64-v8.2"), {false, false, false, false, false, false}},
-      {*FindTarget("sm_86"), {false, false, false, false, false, false}},
+      {counts, {true, true, false, false, true, true, true, true}},
+      {dots, {false, false, false, false, false, false, false, false}},
+      {pairs, {true, true, false, false, true, false, true, false}},
+      {*FindTarget("aarch64-v8.2"), std::vector<bool>(8, false)},
+      {*FindTarget("sm_86"), std::vector<bool>(8, false)},
   };
-  const std::vector<Case> cases = {one, two, four, narrow, convolution(1), convolution(3)};
+  const std::vector<Case> cases = {one, two,       four, narrow, convolution(1), convolution(3),
+                                   row, row_of_six};
   for (const Choice& choice : choices) {
     for (size_t i = 0; i < cases.size(); ++i) {
       INFO(choice.target.name << ", case " << i);

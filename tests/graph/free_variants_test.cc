@@ -188,7 +188,7 @@ const Case kCases[] = {
      NumericMode::kBf16},
     {"rows of bytes",
      kByteRows,
-     {"integer_pairs", "integer_quads", "signed_integer_quads", "whole_tiles"},
+     {"integer_pairs", "integer_quads", "signed_integer_quads", "small_tiles", "whole_tiles"},
      kI8,
      {70, 20}},
     {"a batch of byte convolutions",

@@ -179,6 +179,12 @@ TEST_CASE("products of bytes in quads are the same integers", "[graph][variants]
         {{"pads", Ints{1, 0, 0, 1, 0, 0}}}}},
       {{"product", OpKind::kMatMulInteger, {7, 9}, {9, 5}}},
       {{"batches", OpKind::kMatMulInteger, {2, 3, 8}, {8, 5}}},
+      {{.name = "signed rows",
+        .op = OpKind::kMatMulInteger,
+        .x = {7, 30},
+        .w = {30, 6},
+        .data_type = kI8,
+        .data_zero = 5}},
       {{"unsigned weight", OpKind::kMatMulInteger, {7, 9}, {9, 5}, {}, kU8}, false},
       {{"a zero point of the weight", OpKind::kMatMulInteger, {7, 9}, {9, 5}, {}, kI8, 5}, false},
   };
@@ -187,8 +193,12 @@ TEST_CASE("products of bytes in quads are the same integers", "[graph][variants]
     Task task = TaskOf(c);
     CHECK((FindVariant(task, "integer_quads") != nullptr) == is_in_quads);
     CHECK((FindVariant(task, "signed_integer_quads") != nullptr) == is_in_quads);
-    CHECK(CheckedVariants(task, ScalarOp::kDotU8I8x4) == (is_in_quads ? 1 : 0));
-    CHECK(CheckedVariants(task, ScalarOp::kDotI8I8x4) == (is_in_quads ? 1 : 0));
+    // Tiles of two rows, columns and words have the dot for the data's own sign.
+    const int in_quads = is_in_quads ? 1 : 0;
+    const int in_tiles = FindVariant(task, "small_tiles") ? 1 : 0;
+    const bool is_unsigned = c.data_type == kU8;
+    CHECK(CheckedVariants(task, ScalarOp::kDotU8I8x4) == in_quads + (is_unsigned ? in_tiles : 0));
+    CHECK(CheckedVariants(task, ScalarOp::kDotI8I8x4) == in_quads + (is_unsigned ? 0 : in_tiles));
   }
 }
 

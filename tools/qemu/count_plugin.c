@@ -54,6 +54,8 @@ static const struct Product kProducts[] = {
     {0xbfc0f400, 0x0f80e000, 16},  // sdot (by element)
     {0xbfc0f400, 0x2f80e000, 16},  // udot
     {0xbfc0f400, 0x0f80f000, 16},  // usdot
+    {0xffe0fc00, 0x4e80a400, 32},  // smmla
+    {0xffe0fc00, 0x4e80ac00, 32},  // usmmla
     {0xbfe0fc00, 0x2e40fc00, 8},   // bfdot (vector)
     {0xbfc0f400, 0x0f40f000, 8},   // bfdot (by element)
 };

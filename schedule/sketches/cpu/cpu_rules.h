@@ -58,15 +58,16 @@ std::optional<SketchState> ScheduleReductionParts(const SketchState& state, cons
 std::vector<SketchState> TileForRegisters(const SketchState& state, const Block& block,
                                           const Target& target);
 
-// Schedules sums of dots of words by tiles of 16 rows, 16 columns and 16 words, each one call of an
-// instruction (AMX). A piece has four tiles at a time, whose sums stay in its registers.
+// Schedules sums of dots of words by the target's tiles (support/word_tile.h), each one call of an
+// instruction. The sums of several tiles stay in registers; AMX has registers for four.
 //
 //   parallel (columns.0, others, rows.0) { columns.1 { rows.1 {
 //     r... word.0 { rows.2 columns.2 { tile_dot: rows.3 columns.3 word.1 } }
 //     the consumer, or the write-back, of the tiles } } }
 //
 // Returns a fork for each order of columns.1 and rows.1, the best to start from first; none unless
-// the target has AMX and all three extents are multiples of 16. `block` WritesPlainly.
+// the target has such tiles and all three extents are multiples of their edge. `block`
+// WritesPlainly.
 std::vector<SketchState> TileForMatrices(const SketchState& state, const Block& block,
                                          const Target& target);
 

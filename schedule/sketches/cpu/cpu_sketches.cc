@@ -15,6 +15,7 @@
 #include "schedule/steps/loop_kind.h"
 #include "schedule/steps/split.h"
 #include "support/storage_types.h"
+#include "support/word_tile.h"
 
 // Sketch rules for CPUs: vectors along the last axis, register tiles, outer loops in parallel.
 namespace tcc {
@@ -48,7 +49,7 @@ std::vector<SketchState> ChainRule(const SketchState& state, const Block& block,
 
 std::vector<SketchState> MatrixRule(const SketchState& state, const Block& block,
                                     const Target& target) {
-  if (!target.amx || !CanBeTiled(block)) return {};
+  if (WordTileOf(target) == 0 || !CanBeTiled(block)) return {};
   return TileForMatrices(state, block, target);
 }
 

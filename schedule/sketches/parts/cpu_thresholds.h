@@ -53,6 +53,8 @@ namespace tcc {
                                    "guess: each is an instruction for every row of a tile")        \
   X(kAmxTilesInTurn,      2,       "tiles of AMX along each axis",                                 \
                                    "derived: 2 x 2 sums and 2 + 2 operands fill 8 tile registers") \
+  X(kMaxMmlaInTurn,       8,       "pairs of rows or of columns of smmla",                         \
+                                   "derived: 8 x 2 sums, 8 + 2 operands take 26 of 32 registers")  \
   /* When is an operand copied, or asked for ahead? */                                             \
   X(kMaxPrepackedGrowth,  4,       "bytes per byte of its constants",                              \
                                    "derived: Winograd makes 9 bytes 16 half words, 3.6 times")     \

@@ -146,16 +146,21 @@ std::string CopyName(const std::string& reader, const std::string& buffer) {
 
 std::vector<Step> PackingSteps(const PanelOperand& operand, const std::string& reader,
                                const Expr& registers, const Expr& lanes,
-                               std::vector<std::string>& packed) {
+                               std::vector<std::string>& packed,
+                               const std::optional<BlockFactor>& inner) {
   const std::string& name = operand.buffer.var->name;
   std::vector<BlockFactor> panels = {{operand.dim, registers * lanes}};
+  std::vector<int64_t> order = operand.order;
+  if (inner) {
+    panels.push_back(*inner);
+    order.push_back(static_cast<int64_t>(order.size()));
+  }
   packed.push_back(operand.is_parameter ? CopyName(reader, name) : name);
-  if (!operand.is_parameter) return {TransformLayout{name, panels, operand.order}};
+  if (!operand.is_parameter) return {TransformLayout{name, panels, order}};
   const std::string& copy = packed.back();
   LoopRef columns = copy + "/ax" + std::to_string(operand.dim);
-  return {CacheRead{name, {reader}, Scope::kGlobal, copy},
-          TransformLayout{copy, panels, operand.order}, Prepack{copy}, Split{columns, {lanes}},
-          Vectorize{columns + ".1"}};
+  return {CacheRead{name, {reader}, Scope::kGlobal, copy}, TransformLayout{copy, panels, order},
+          Prepack{copy}, Split{columns, {lanes}}, Vectorize{columns + ".1"}};
 }
 
 }  // namespace tcc

@@ -40,10 +40,12 @@ bool IsWorthPacking(const PanelOperand& operand, int64_t width);
 std::string CopyName(const std::string& reader, const std::string& buffer);
 
 // Returns the steps that pack the operand for `reader`. A parameter is copied once, when the model
-// is linked; an operand that the function computes gets the packed layout directly. `packed` gets
-// the name of the buffer of panels.
+// is linked; an operand that the function computes gets the packed layout directly. Cells of an
+// `inner` block lie together within a column of a panel. `packed` gets the name of the buffer of
+// panels.
 std::vector<Step> PackingSteps(const PanelOperand& operand, const std::string& reader,
                                const Expr& registers, const Expr& lanes,
-                               std::vector<std::string>& packed);
+                               std::vector<std::string>& packed,
+                               const std::optional<BlockFactor>& inner = {});
 
 }  // namespace tcc

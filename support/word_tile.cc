@@ -1,4 +1,4 @@
-#include "support/amx.h"
+#include "support/word_tile.h"
 
 #include <sys/syscall.h>
 #include <unistd.h>
