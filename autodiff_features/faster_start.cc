@@ -43,7 +43,7 @@ std::optional<ExpectedStart> ExpectedAtStart(const KernelWork& work, const Sketc
 }  // namespace
 
 StatusOr<double> ExpectedLnSeconds(const Function& scheduled, const Target& target) {
-  const GpuConstants constants = ConstantsOf(GpuProfileOf(target.sm));
+  const GpuConstants constants = ConstantsOf(GpuProfileOf(target));
   std::vector<LaunchPrior> launches;
   for (const LaunchWork& launch : LaunchesOf(scheduled, target)) {
     launches.push_back(PriorOf(launch, constants, kInNetwork));
@@ -54,7 +54,7 @@ StatusOr<double> ExpectedLnSeconds(const Function& scheduled, const Target& targ
 }
 
 bool TakesFasterStarts(const Target& target) {
-  return target.kind == TargetKind::kGpu && GpuProfileOf(target.sm).start_margin > 0;
+  return target.kind == TargetKind::kGpu && GpuProfileOf(target).start_margin > 0;
 }
 
 size_t FasterStart(const KernelWork& work, std::span<const Sketch> sketches, const Target& target) {
@@ -64,7 +64,7 @@ size_t FasterStart(const KernelWork& work, std::span<const Sketch> sketches, con
   // No device has timed attention on tensor cores yet.
   if (first->tensor_cores && sketches[0].name.starts_with("attention")) return 0;
   size_t best = 0;
-  double least = first->ln_seconds - std::log(GpuProfileOf(target.sm).start_margin);
+  double least = first->ln_seconds - std::log(GpuProfileOf(target).start_margin);
   for (size_t s = 1; s < sketches.size(); ++s) {
     std::optional<ExpectedStart> expected = ExpectedAtStart(work, sketches[s], target);
     if (!expected || expected->ln_seconds >= least) continue;

@@ -39,7 +39,7 @@ class SuiteRun {
   SuiteRun(const OperatorSuiteOptions& options, Target target, NumericMode numeric)
       : options_(options), target_(std::move(target)) {
     each_.target = target_;
-    each_.gpu = GpuProfileOf(target_.sm);
+    each_.gpu = GpuProfileOf(target_);
     each_.numeric = numeric;
     each_.code = options_.text ? GpuCode::kCudaText : GpuCode::kCubin;
     each_.compile_threads = UsableCpus();

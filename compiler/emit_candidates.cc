@@ -15,7 +15,7 @@ namespace {
 
 // The target's typical device, as a worker there would tell of it.
 ReadyMessage TypicalDevice(const Target& target, GpuCode code) {
-  const GpuProfile& profile = GpuProfileOf(target.sm);
+  const GpuProfile& profile = GpuProfileOf(target);
   return {.device = target.name,
           .gpu = GpuFacts{.sm = static_cast<uint32_t>(target.sm),
                           .multiprocessors = static_cast<uint32_t>(profile.multiprocessors),

@@ -31,13 +31,34 @@ bool IsFitted(const CpuConstantRow& row) {
 // an H100 expects to be 1.1 times as fast as the first one take 0.97 of the time of those that were
 // chosen before, and one takes longer, by 7 %; on the H100 itself 0.91, nine take longer.
 constexpr double kMargin = 1.1;
-// The row of sm 0 stands for any GPU that OpenCL drives. All of it is a guess, between a phone's
-// and a workstation's; it has no tensor cores, and the rate of theirs is that of multiply-adds.
+// The rows of sm 0 are targets of OpenCL, the first any GPU that OpenCL drives: a guess between a
+// phone's and a workstation's. They have no tensor cores, and the rate of theirs is that of
+// multiply-adds. Rates of L2 and of launches are guesses in all of them.
+//
+// A Mali-T860 MP4 at a phone's clock: two pipes a core with four lanes each, 256 threads a core
+// (ARM's Midgard guides); memory and caches are the RK3399's, shared memory is memory. The blocks
+// of a core and its rates of instructions and loads are guesses.
+// An MI50 (AMD's Vega ISA and Roller's table, reference: roller, section 4): 60 units of 64 lanes
+// at 1.73 GHz, 40 waves of 64 and 64 KiB of shared memory each; Roller has 900 GB/s of memory.
 constexpr GpuProfile kGpus[] = {
     // sm, device, multiprocessors, warps, blocks, shared memory, what of it is reserved per block,
     // the margin of starts;
-    // clock, multiply-adds, on tensor cores, L2, its rate, memory's rate, launch
-    {{0, "OpenCL", 16, 32, 16, 64 * kKiB, 0}, 1.2e9, 2, 64, 1e6, 300e9, 100e9, 10e-6},
+    // clock, multiply-adds, on tensor cores, L2, its rate, memory's rate, launch; rows of sm 0
+    // also group_speed, instructions issued, special ones, passes of shared memory or L1
+    {{0, "opencl", 16, 32, 16, 64 * kKiB, 0}, 1.2e9, 2, 64, 1e6, 300e9, 100e9, 10e-6},
+    {{0, "opencl-mali-t860", 4, 8, 8, 32 * kKiB, 0},
+     0.65e9,
+     0.25,
+     8,
+     256e3,
+     20e9,
+     10e9,
+     50e-6,
+     1,
+     0.25,
+     0.0625,
+     0.125},
+    {{0, "opencl-mi50", 60, 80, 40, 64 * kKiB, 0}, 1.73e9, 2, 64, 4e6, 1.7e12, 900e9, 10e-6},
     {{75, "Tesla T4", 40, 32, 16, 64 * kKiB, 0}, 1.59e9, 2, 512, 4e6, 1.27e12, 320e9, 2e-6},
     {{80, "NVIDIA A100", 108, 64, 32, 164 * kKiB, kKiB},
      1.41e9,
@@ -122,6 +143,11 @@ const GpuProfile& GpuProfileOf(int sm) {
   return *std::ranges::find_if(kGpus, [&](const GpuProfile& row) { return row.sm >= sm; });
 }
 
+const GpuProfile& GpuProfileOf(const Target& target) {
+  if (target.api == GpuApi::kCuda) return GpuProfileOf(target.sm);
+  return *std::ranges::find(kGpus, target.name, &GpuProfile::device);
+}
+
 GpuProfile GpuProfileOf(const GpuDescription& gpu) {
   const GpuProfile* row = std::ranges::find_if(kGpus, [&](const GpuProfile& row) {
     return row.sm == gpu.sm && gpu.name.starts_with(row.device);
@@ -133,7 +159,7 @@ GpuProfile GpuProfileOf(const GpuDescription& gpu) {
 }
 
 DeviceProfile DeviceProfileOf(const Target& target) {
-  if (target.kind == TargetKind::kGpu) return GpuProfileOf(target.sm);
+  if (target.kind == TargetKind::kGpu) return GpuProfileOf(target);
   return ProfileOf(target);
 }
 

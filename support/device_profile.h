@@ -80,7 +80,8 @@ inline constexpr int64_t kSharedUnit = 128;
 // `reserved_bytes` of shared memory per block for itself.
 struct GpuSizes {
   int sm = 0;
-  std::string_view device;  // how the name of such a device begins, as the driver has it
+  // How the name of such a device begins, as the driver has it. Rows of OpenCL: the target.
+  std::string_view device;
   int64_t multiprocessors = 0;
   int64_t warps = 0;
   int64_t blocks = 0;
@@ -137,6 +138,8 @@ struct GpuProfile : GpuSizes {
 // Returns the constants of the typical device of an architecture. An architecture newer than the
 // table counts as the newest.
 const GpuProfile& GpuProfileOf(int sm);
+// Returns the constants of a GPU target's typical device.
+const GpuProfile& GpuProfileOf(const Target& target);
 
 // A GPU as its driver describes it.
 struct GpuDescription {

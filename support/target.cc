@@ -107,23 +107,29 @@ Target OnHost(std::string name, Accelerator accelerator) {
           .accelerator = accelerator};
 }
 
-// Returns the target of any GPU of the last ten years, by the least that OpenCL's drivers for them
-// report. Its registers are a guess: drivers do not tell.
-Target OpenClGpu() {
-  const GpuProfile& gpu = GpuProfileOf(0);
-  constexpr int64_t kSharedBytes = 32 * kKiB;
-  return {.name = "opencl",
-          .kind = TargetKind::kGpu,
-          .api = GpuApi::kOpenCl,
-          .shared_bytes = kSharedBytes,
-          .multiprocessors = gpu.multiprocessors,
-          .limits = {.max_threads = 256,
-                     .max_threads_in_z = 256,
-                     .max_blocks = kCudaLimits.max_blocks,
-                     .registers = 255,
-                     .register_file = 65536,
-                     .default_shared_bytes = kSharedBytes,
-                     .max_shared_bytes = kSharedBytes}};
+// Returns a GPU that OpenCL drives, by the least that its drivers report. Its registers are a
+// guess: drivers do not tell.
+Target OpenClGpu(std::string name, int64_t shared_bytes) {
+  Target target = {.name = std::move(name),
+                   .kind = TargetKind::kGpu,
+                   .api = GpuApi::kOpenCl,
+                   .shared_bytes = shared_bytes,
+                   .limits = {.max_threads = 256,
+                              .max_threads_in_z = 256,
+                              .max_blocks = kCudaLimits.max_blocks,
+                              .registers = 255,
+                              .register_file = 65536,
+                              .default_shared_bytes = shared_bytes,
+                              .max_shared_bytes = shared_bytes}};
+  target.multiprocessors = GpuProfileOf(target).multiprocessors;
+  return target;
+}
+
+// Returns the Rockchip RK3399's GPU, of ARM's Midgard.
+Target MaliT860() {
+  Target target = OpenClGpu("opencl-mali-t860", 32 * kKiB);
+  target.shared_is_memory = true;
+  return target;
 }
 
 const std::vector<Target>& Table() {
@@ -210,7 +216,11 @@ const std::vector<Target>& Table() {
       Gpu("sm_86", 86),
       Gpu("sm_89", 89),
       Gpu("sm_90a", 90),
-      OpenClGpu(),
+      // Any GPU of the last ten years.
+      OpenClGpu("opencl", 32 * kKiB),
+      MaliT860(),
+      // AMD Radeon Instinct MI50.
+      OpenClGpu("opencl-mi50", 64 * kKiB),
   };
   return *table;
 }

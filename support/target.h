@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -80,6 +81,8 @@ struct Target {
   int64_t shared_bytes = 0;     // limit of a thread block that opts in to more than the default
   int64_t multiprocessors = 0;  // GPU targets: of the typical device
   GpuLimits limits = {};        // GPU targets
+  // GPU targets: shared memory is no faster than any other, so that operands are not staged in it.
+  bool shared_is_memory = false;
 
   static constexpr int64_t kWarp = 32;          // threads that share a buffer of scope warp
   static constexpr int64_t kWidestAccess = 16;  // GPU targets: bytes of one load or store
@@ -89,6 +92,8 @@ struct Target {
   // Returns the alignment that kernels may expect of a buffer; a part of another buffer must start
   // at a multiple of it.
   int64_t BufferAlignment() const { return kind == TargetKind::kGpu ? kWidestAccess : 1; }
+  // GPU targets: returns what the threads of a block are a multiple of, warps or lanes of a unit.
+  int64_t ThreadMultiple() const { return std::max<int64_t>(limits.warp, 16); }
   // Returns the float32 lanes of one vector register; at least 1.
   int FloatLanes() const { return vector_bytes >= 4 ? vector_bytes / 4 : 1; }
 };

@@ -93,7 +93,7 @@ Status AddPredictions(TaskSpace& space, TaskEstimator& estimator, const SearchPo
   for (size_t s = 0; s < sizes.vars.size(); ++s) at.at(s, 0) = static_cast<double>(point.point[s]);
   double longest = -1;
   for (const LaunchWork& launch : LaunchesOf(program.fn, target)) {
-    LaunchPrior prior = PriorOf(launch, ConstantsOf(GpuProfileOf(target.sm)), kCold);
+    LaunchPrior prior = PriorOf(launch, ConstantsOf(GpuProfileOf(target)), kCold);
     std::vector<Expr> rows = {prior.issue,    prior.passes,    prior.l2,
                               prior.memory,   prior.latency,   prior.seconds,
                               prior.resident, prior.fma_share, prior.code};
@@ -167,7 +167,7 @@ class CodeEstimator {
       const SymbolicProgram& program = *space_.Program(point.sketch);
       Expr code = FloatConst(kFloat64, 0);
       for (const LaunchWork& launch : LaunchesOf(program.fn, target_)) {
-        code = code + PriorOf(launch, ConstantsOf(GpuProfileOf(target_.sm)), kCold).code;
+        code = code + PriorOf(launch, ConstantsOf(GpuProfileOf(target_)), kCold).code;
       }
       SizeVars sizes = VarsOf(program.trace.sizes);
       TCC_ASSIGN_OR_RETURN(BatchEvaluator evaluator,

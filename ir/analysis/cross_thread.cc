@@ -18,6 +18,15 @@ Expr EqualsZero(const Expr& expr) {
   return Make<Eq>(expr, Expr(0));
 }
 
+// Returns how often `count` cells are halved until one is left, the logarithm rounded up.
+Expr HalvingsOf(const Expr& count) {
+  Expr halvings(0);
+  for (int64_t least = 1; least < kCudaLimits.max_threads; least *= 2) {
+    halvings = halvings + SelectOf(Expr(least) < count, Expr(1), Expr(0));
+  }
+  return halvings;
+}
+
 }  // namespace
 
 bool MeetsIn(const For& loop, const Block& block) {
@@ -69,7 +78,9 @@ void NoteWarps(Function& fn, const Target& target) {
 }
 
 ThreadExchange ExchangeOf(const Function& fn, const std::array<Expr, 3>& threads) {
-  if (fn.attributes.contains(std::string(kWithoutWarps))) return {Const(kBool, 0), Const(kBool, 0)};
+  if (fn.attributes.contains(std::string(kWithoutWarps))) {
+    return {.in_warp = Const(kBool, 0), .in_warps = Const(kBool, 0), .in_tree = true};
+  }
   Expr warps_are_whole =
       EqualsZero(FloorModulo(threads[0] * threads[1] * threads[2], Expr(Target::kWarp)));
   return {BothOf(warps_are_whole, EqualsZero(FloorModulo(Expr(Target::kWarp), threads[0]))),
@@ -100,10 +111,12 @@ CrossThreadScratch ScratchOf(const Function& fn, const CrossThreadReduction& red
   }
   if (!reduction.lanes) scratch.total = scratch.partial;
   // The stores: the lanes' identities; the sum over lanes, with identities again; the exchange,
-  // where a shuffle step gives, takes and adds; and the result, perhaps with its identities.
+  // where a shuffle step gives, takes and adds, and a tree leaves, folds and collects; and the
+  // result, perhaps with its identities.
+  Expr exchanges = exchange.in_tree ? HalvingsOf(threads[0]) + Expr(2)
+                                    : choose(Expr(3), Expr(3 + 2 + 3), Expr(1 + 2));
   int64_t results = reduction.reduce->init == ReduceInit::kFirstInstance ? 2 : 1;
-  Expr each = lanes + (reduction.lanes ? lanes * Expr(2) : Expr(0)) + Expr(results) +
-              choose(Expr(3), Expr(3 + 2 + 3), Expr(1 + 2));
+  Expr each = lanes + (reduction.lanes ? lanes * Expr(2) : Expr(0)) + Expr(results) + exchanges;
   scratch.stores = each * Expr(static_cast<int64_t>(combiner.arity()));
   return scratch;
 }

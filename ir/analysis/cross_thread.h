@@ -47,7 +47,8 @@ bool MeetsIn(const For& loop, const Block& block);
 struct ThreadExchange {
   Expr in_warp;   // shuffles in a part of a warp: the threads along x divide 32, warps are whole
   Expr in_warps;  // shuffles, a shared cell per warp, shuffles: x is a multiple of 32
-  // else: a shared cell per thread, read one by one
+  // A shared cell per thread, folded in halves: the target has no warps. Else read one by one.
+  bool in_tree = false;
 };
 ThreadExchange ExchangeOf(const Function& fn, const std::array<Expr, 3>& threads);
 

@@ -8,6 +8,7 @@
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
 #include "lower/passes/passes.h"
+#include "support/integer_division.h"
 #include "support/target.h"
 
 namespace tcc {
@@ -72,6 +73,7 @@ class Lowering {
     ThreadExchange exchange = ExchangeOf(fn, extents);
     in_warp_ = IsConstant(Simplify(exchange.in_warp), 1);
     in_warps_ = !in_warp_ && IsConstant(Simplify(exchange.in_warps), 1);
+    in_tree_ = exchange.in_tree;
     s_ = ScratchOf(fn, reduction, extents);
     for (Buffer& buffer : s_.shared) buffer.shape[0] = Simplify(buffer.shape[0]);
     for (const For* loop : around) {
@@ -200,7 +202,7 @@ class Lowering {
     if (in_warp_) return Shuffles(LevelsOf(threads_[0]));
     if (in_warps_)
       return SeqOf({Shuffles(LevelsOf(Target::kWarp)), ThroughShared(), Shuffles(WarpLevels())});
-    return OneByOne();
+    return in_tree_ ? Tree() : OneByOne();
   }
 
   int64_t WarpLevels() const { return LevelsOf(threads_[0] / Target::kWarp); }
@@ -253,10 +255,40 @@ class Lowering {
     return SeqOf({leave, BlockOf(".collect", {taker}, StoresOf(s_.total, Expr(0), values))});
   }
 
+  // Makes each thread store its value to a cell of its own.
+  Stmt Leave() {
+    IterVar leaver = ThreadIter();
+    return BlockOf(".leave", {leaver}, StoresOf(s_.shared, leaver.var, LoadsOf(s_.total, Expr(0))));
+  }
+
+  // Adds the upper half of a row's cells to the lower half until one is left, which each thread
+  // loads. A step is a block with a name of its own: a barrier comes before each.
+  Stmt Tree() {
+    std::vector<Stmt> steps = {Leave()};
+    for (int64_t left = threads_[0]; left > 1;) {
+      int64_t half = CeilDivision(left, 2);
+      steps.push_back(Fold(half, left - half));
+      left = half;
+    }
+    IterVar taker = ThreadIter();
+    Expr first = FloorDivide(taker.var, Expr(threads_[0])) * Expr(threads_[0]);
+    steps.push_back(
+        BlockOf(".collect", {taker}, StoresOf(s_.total, Expr(0), LoadsOf(s_.shared, first))));
+    return SeqOf(steps);
+  }
+
+  // Makes the first `count` threads of a row combine their cells with those `distance` behind.
+  Stmt Fold(int64_t distance, int64_t count) {
+    IterVar folder = ThreadIter();
+    return BlockOf(
+        ".fold", {folder},
+        ReduceInto(CellsOf(s_.shared, folder.var), LoadsOf(s_.shared, folder.var + Expr(distance)),
+                   ReduceInit::kDecomposed),
+        {{ThreadAlong(0), Expr(count)}});
+  }
+
   Stmt OneByOne() {
-    IterVar leaver = ThreadIter(), taker = ThreadIter();
-    Stmt leave =
-        BlockOf(".leave", {leaver}, StoresOf(s_.shared, leaver.var, LoadsOf(s_.total, Expr(0))));
+    IterVar taker = ThreadIter();
     Var loop = LoopVar("k");
     IterVar other{LoopVar("k"), IterKind::kReduce, loop, Expr(threads_[0])};
     Expr row = FloorDivide(taker.var, Expr(threads_[0])) * Expr(threads_[0]);
@@ -264,8 +296,8 @@ class Lowering {
         BlockOf(".collect", {taker, other},
                 ReduceInto(CellsOf(s_.total, Expr(0)), LoadsOf(s_.shared, row + other.var),
                            ReduceInit::kFirstInstance));
-    return SeqOf({leave, MakeStmt<For>(loop, Expr(threads_[0]), ForKind::kSerial,
-                                       Fresh(".others") + "/k", collect)});
+    return SeqOf({Leave(), MakeStmt<For>(loop, Expr(threads_[0]), ForKind::kSerial,
+                                         Fresh(".others") + "/k", collect)});
   }
 
   // Returns the original block, which now reads the combined value once.
@@ -291,7 +323,7 @@ class Lowering {
   const std::array<int64_t, 3>& threads_;
   std::set<std::string>& names_;
   CrossThreadScratch s_;
-  bool in_warp_ = false, in_warps_ = false;
+  bool in_warp_ = false, in_warps_ = false, in_tree_ = false;
   std::array<const For*, 3> index_ = {};     // the enclosing loops of the nest
   std::array<std::optional<Var>, 3> fresh_;  // the variables of new loops
 };

@@ -70,9 +70,9 @@ void AddGpuLimits(const NestResources& nest, const Target& target, Limits& limit
                 why(fmt::format("at most {} threads a block", target.limits.max_threads)));
   limits.AtMost(nest.threads_by_axis[2], target.limits.max_threads_in_z,
                 why(fmt::format("at most {} threads along z", target.limits.max_threads_in_z)));
-  Expr warps = SelectOf(nest.threads <= Expr(Target::kWarp), Expr(0),
-                        FloorModulo(nest.threads, Expr(Target::kWarp)));
-  limits.Add(warps, why("whole warps beyond the first"));
+  const Expr multiple(target.ThreadMultiple());
+  Expr rest = SelectOf(nest.threads <= multiple, Expr(0), FloorModulo(nest.threads, multiple));
+  limits.Add(rest, why("whole warps beyond the first"));
   for (size_t axis : {0, 1, 2}) {
     int64_t most = target.limits.max_blocks[axis];
     limits.AtMost(nest.grid[axis], most,

@@ -27,7 +27,7 @@ zpty -d shell
 
 TARGETS = ["native", "vdla", "x86-64-v3", "x86-64-v4", "aarch64-v8.2", "aarch64-v8.6", "aarch64-sve",
            "aarch64-sve256", "reference", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90a",
-           "opencl"]
+           "opencl", "opencl-mali-t860", "opencl-mi50"]
 
 
 class Completion(CommandTest):

@@ -37,17 +37,16 @@ struct Machine {
   NvrtcSample& sample;
   // The target of the device at hand; nothing: the emulator, which has all.
   std::optional<Target> device = std::nullopt;
-  // The emulator runs CUDA text of functions for this one, whose own text must compile.
-  std::optional<Target> opencl = std::nullopt;
+  // The emulator runs CUDA text of functions for OpenCL's targets, whose own text must compile.
+  bool opencl = false;
   GpuCode code = GpuCode::kCubin;
   bool is_there = true;  // the device; what would run there is compiled in any case
 
   Target AnyTarget(Random& random) const {
     if (device) return *device;
-    if (opencl) return *opencl;
     std::vector<const Target*> targets;
     for (const Target& target : AllTargets()) {
-      if (IsCuda(target)) targets.push_back(&target);
+      if (opencl ? IsOpenCl(target) : IsCuda(target)) targets.push_back(&target);
     }
     return *targets[random.Below(targets.size())];
   }
@@ -218,7 +217,7 @@ FuzzResult FuzzCuda(const FuzzOptions& options) {
 FuzzResult FuzzOpenCl(const FuzzOptions& options) {
   StartWatchdog({.seconds = 300, .resident_bytes = int64_t{4} << 30});
   NvrtcSample none(0);
-  const Machine machine{.sample = none, .opencl = FindTarget("opencl").value()};
+  const Machine machine{.sample = none, .opencl = true};
   return RunPoints("opencl", options, [&](uint64_t seed, Histogram& histogram) {
     return CheckPointOf(seed, machine, histogram);
   });

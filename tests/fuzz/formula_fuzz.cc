@@ -1,6 +1,7 @@
 #include <set>
 
 #include "codegen_cuda/text/launch.h"
+#include "ir/analysis/cross_thread.h"
 #include "ir/expr/substitute.h"
 #include "ir/expr/visitor.h"
 #include "ir/simplify/simplify.h"
@@ -22,7 +23,7 @@
 namespace tcc {
 namespace {
 
-constexpr const char* kTargets[] = {"native", "sm_86"};
+constexpr const char* kTargets[] = {"native", "sm_86", "opencl"};
 // Beyond, unrolling takes longer than a test can wait.
 constexpr int64_t kMaxUnrolled = 1000;
 constexpr int kDraws = 50;
@@ -40,7 +41,8 @@ const std::vector<Row>& Rows() {
     auto* all = new std::vector<Row>;
     for (const char* name : kTargets) {
       Target target = FindTarget(name).value();
-      for (const TaskFunction& task : ZooTaskFunctions()) {
+      for (TaskFunction task : ZooTaskFunctions()) {
+        NoteWarps(task.fn, target);
         for (const Sketch& sketch : GenerateSketches(task.fn, target)) {
           StatusOr<SymbolicProgram> program = Instantiate(task.fn, sketch.trace);
           TCC_CHECK(program.ok()) << Message(program.status());

@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include "ir/analysis/cross_thread.h"
 #include "ir/expr/visitor.h"
 #include "ir/text/printer.h"
 #include "lower/passes/passes.h"
@@ -92,6 +93,12 @@ int BarriersOf(const Function& fn, Scope scope) {
   return count;
 }
 
+// `fn` for a target whose threads exchange values by shared memory.
+Function WithoutWarps(Function fn) {
+  NoteWarps(fn, FindTarget("opencl").value());
+  return fn;
+}
+
 // The lowered function is right as it is, and the change is noticed.
 void CheckNoticed(const Function& original, const Function& lowered, const Function& changed) {
   Random random(11);
@@ -118,8 +125,9 @@ TEST_CASE("threads of any number above one reduce rows of any length",
   for (const Shape& shape : kShapes) {
     INFO(shape.row << " by " << shape.threads);
     for (Function (*row)(const Shape&) : {RowSum, RowArgMax, RowAttention, RowSoftmax}) {
-      Function fn = row(shape);
-      CheckThreaded(fn, ScheduledBy(fn, TraceOf(shape)));
+      for (const Function& fn : {row(shape), WithoutWarps(row(shape))}) {
+        CheckThreaded(fn, ScheduledBy(fn, TraceOf(shape)));
+      }
     }
   }
 }
@@ -136,6 +144,20 @@ TEST_CASE("a warp needs no barrier of the block, several need one",
   CHECK(barriers({8, 100, 1, 96, 1}, Scope::kWarp) == 2);
   CHECK(barriers({8, 100, 1, 7, 1}, Scope::kShared) == 1);
   CHECK(barriers({8, 100, 1, 7, 1}, Scope::kWarp) == 0);
+}
+
+TEST_CASE("without warps a barrier stands before each step of a tree and before its result",
+          "[lower][passes][across_threads]") {
+  auto barriers = [](const Shape& shape) {
+    Function fn = WithoutWarps(RowSum(shape));
+    Function lowered = CheckThreaded(fn, ScheduledBy(fn, TraceOf(shape)));
+    CHECK(BarriersOf(lowered, Scope::kWarp) == 0);
+    return BarriersOf(lowered, Scope::kShared);
+  };
+  CHECK(barriers({8, 100, 4, 32, 1}) == 5 + 1);
+  CHECK(barriers({8, 100, 1, 96, 1}) == 7 + 1);
+  CHECK(barriers({8, 100, 1, 7, 1}) == 3 + 1);
+  CHECK(barriers({8, 100, 8, 2, 1}) == 1 + 1);
 }
 
 TEST_CASE("a local result is that of every thread of the row", "[lower][passes][across_threads]") {
@@ -218,6 +240,27 @@ TEST_CASE("other forms of a loop over threads are run in order",
   });
   CHECK_FALSE(threads);
   CheckSameResult(lowered, lowered);
+}
+
+TEST_CASE("mistakes in a tree are noticed", "[lower][passes][across_threads]") {
+  Shape shape{4, 300, 2, 8, 1};
+  Function fn = WithoutWarps(RowSum(shape));
+  Function lowered = CheckThreaded(fn, ScheduledBy(fn, TraceOf(shape)));
+  for (int skip = 0; skip < 4; ++skip) {
+    CheckNoticed(fn, lowered, WithoutStatement(lowered, StmtKind::kBarrier, skip));
+  }
+  // One thread fewer folds in a step from eight cells to four, or from four to two.
+  for (int64_t folding : {4, 2}) {
+    Function changed = lowered;
+    auto fewer = [&](const Stmt& stmt) -> Stmt {
+      const auto* branch = stmt.as<If>();
+      const auto* less = branch ? branch->condition.as<Lt>() : nullptr;
+      if (!less || !IsConstant(less->b, folding)) return stmt;
+      return MakeStmt<If>(less->a < Expr(folding - 1), branch->then_body, branch->else_body);
+    };
+    changed.body = RewriteBottomUp(lowered.body, fewer, [](const Expr& expr) { return expr; });
+    CheckNoticed(fn, lowered, changed);
+  }
 }
 
 TEST_CASE("mistakes in an exchange are noticed", "[lower][passes][across_threads]") {

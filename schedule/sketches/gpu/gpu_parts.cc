@@ -10,10 +10,12 @@ int64_t BusyBlocks(const Target& target) {
   return kBusyBlocks * target.multiprocessors;
 }
 
-LoopRef SpreadOverThreads(SketchState& state, const std::vector<LoopRef>& loops) {
+LoopRef SpreadOverThreads(SketchState& state, const std::vector<LoopRef>& loops,
+                          const Target& target) {
   LoopRef fused = FuseAll(state, loops), threads = LevelKey(fused, 1);
-  Domain warps{DomainKind::kMultiples, {Target::kWarp}};
-  state.Do(Split{fused, {state.Size(threads, kCudaLimits.max_threads, warps, kBlockThreads)}});
+  Domain multiples{DomainKind::kMultiples, {target.ThreadMultiple()}};
+  state.Do(
+      Split{fused, {state.Size(threads, target.limits.max_threads, multiples, kBlockThreads)}});
   state.Do(Bind{LevelKey(fused, 0), ForKind::kBlockIdxX});
   state.Do(Bind{threads, ForKind::kThreadIdxX});
   return threads;

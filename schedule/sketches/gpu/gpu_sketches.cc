@@ -26,7 +26,7 @@ namespace {
 // over threads and blocks.
 //
 //   for a, b  -->  for (a*b.0).0 @blockIdx.x  for (a*b.0).1 @threadIdx.x  for b.1 vectorized
-void BindMap(SketchState& state, const Block& block) {
+void BindMap(SketchState& state, const Block& block, const Target& target) {
   std::vector<size_t> axes = ItersOf(block, IterKind::kSpatial);
   if (axes.empty()) return;
   std::vector<LoopRef> loops = KeysOf(block, axes);
@@ -37,7 +37,7 @@ void BindMap(SketchState& state, const Block& block) {
   state.Do(Split{loops.back(), {vector}});
   loops.back() = LevelKey(loops.back(), 0);
   state.Do(Vectorize{lanes});
-  SpreadOverThreads(state, loops);
+  SpreadOverThreads(state, loops, target);
 }
 
 bool CanBeTiled(const Block& block) {
@@ -56,7 +56,8 @@ bool IsDepthwise(const Block& block) {
 }
 
 // A thread for each result of a reduction, which it computes in a register.
-std::optional<SketchState> ReduceInThreads(const SketchState& state, const Block& block) {
+std::optional<SketchState> ReduceInThreads(const SketchState& state, const Block& block,
+                                           const Target& target) {
   if (!IsReduction(block) || !WritesPlainly(block)) return std::nullopt;
   std::vector<size_t> spatial = ItersOf(block, IterKind::kSpatial);
   std::vector<size_t> reduce = ItersOf(block, IterKind::kReduce);
@@ -66,7 +67,7 @@ std::optional<SketchState> ReduceInThreads(const SketchState& state, const Block
     return std::nullopt;
   }
   ResultReader reader = KeepResultLocal(next, block);
-  LoopRef thread = SpreadOverThreads(next, KeysOf(block, spatial));
+  LoopRef thread = SpreadOverThreads(next, KeysOf(block, spatial), target);
   LoopRef reduced = KeysOf(block, reduce).front();
   bool legal = next.Try(DecomposeReduction{block.name, reduced}) &&
                next.Try(ReverseComputeAt{reader.block, thread});
@@ -86,7 +87,7 @@ std::vector<SketchState> TileRule(const SketchState& state, const Block& block,
   std::vector<SketchState> forks;
   // Neighbours share few cells of a pool's window, and L1 holds those.
   if (!HasReuse(block)) {
-    if (auto threads = ReduceInThreads(state, block)) forks.push_back(*std::move(threads));
+    if (auto threads = ReduceInThreads(state, block, target)) forks.push_back(*std::move(threads));
   }
   for (SketchState& tiled : TileForTensorCores(state, block, target)) {
     forks.push_back(std::move(tiled));
@@ -95,17 +96,18 @@ std::vector<SketchState> TileRule(const SketchState& state, const Block& block,
     forks.push_back(std::move(tiled));
   }
   if (HasReuse(block) && IsDepthwise(block)) {
-    if (auto threads = ReduceInThreads(state, block)) forks.push_back(*std::move(threads));
+    if (auto threads = ReduceInThreads(state, block, target)) forks.push_back(*std::move(threads));
   }
   return forks;
 }
 
-std::vector<SketchState> MapRule(const SketchState& state, const Block& block, const Target&) {
+std::vector<SketchState> MapRule(const SketchState& state, const Block& block,
+                                 const Target& target) {
   if (!ItersOf(block, IterKind::kReduce).empty()) return {};
   std::vector<SketchState> ways;
   if (auto tiled = TileTransposingForThreads(state, block)) ways.push_back(*std::move(tiled));
   SketchState next = state;
-  BindMap(next, block);
+  BindMap(next, block, target);
   ways.push_back(std::move(next));
   return ways;
 }
@@ -206,12 +208,13 @@ std::vector<SketchState> CrossThreadRule(const SketchState& state, const Block& 
   std::vector<size_t> spatial = ItersOf(block, IterKind::kSpatial);
   std::vector<size_t> reduce = ItersOf(block, IterKind::kReduce);
   bool fits = IsReduction(block) && !CanBeTiled(block) && !spatial.empty() && !reduce.empty() &&
-              ExtentOf(block, reduce.back()) >= Target::kWarp;
+              ExtentOf(block, reduce.back()) >= target.ThreadMultiple();
   if (!fits) return {};
   SketchState next = state;
   LoopRef loop = BaseKey(block.name, block.iters[reduce.back()]);
   int64_t most = std::min(ExtentOf(block, reduce.back()), target.limits.max_threads);
-  Expr threads = next.Size(LevelKey(loop, 1), most, {DomainKind::kMultiples, {Target::kWarp}}, 128);
+  Domain multiples{DomainKind::kMultiples, {target.ThreadMultiple()}};
+  Expr threads = next.Size(LevelKey(loop, 1), most, multiples, 128);
   LoopRef blocks = KeysOf(block, {spatial[0]})[0];
   for (size_t i = 1; i < spatial.size(); ++i) {
     LoopRef inner = KeysOf(block, {spatial[i]})[0];
@@ -224,12 +227,13 @@ std::vector<SketchState> CrossThreadRule(const SketchState& state, const Block& 
 }
 
 // The spatial axes over threads, whatever is left inside each of them in its order.
-std::vector<SketchState> ThreadRule(const SketchState& state, const Block& block, const Target&) {
-  if (auto reduction = ReduceInThreads(state, block)) return {*std::move(reduction)};
+std::vector<SketchState> ThreadRule(const SketchState& state, const Block& block,
+                                    const Target& target) {
+  if (auto reduction = ReduceInThreads(state, block, target)) return {*std::move(reduction)};
   SketchState next = state;
   std::vector<LoopRef> loops = SpatialLoopsOutside(next, block);
   if (loops.empty()) return {next};
-  SpreadOverThreads(next, loops);
+  SpreadOverThreads(next, loops, target);
   return {next};
 }
 

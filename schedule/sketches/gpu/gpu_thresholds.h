@@ -30,6 +30,12 @@ namespace tcc {
                                       "measured: more gain nothing, in products")                  \
   X(kTileUnrolled,         8,         "terms of a step, unrolled",                                 \
                                       "derived: 16 x 8 in two versions fill the cache of code")    \
+  X(kHeldTerms,            4,         "terms of a step, unrolled, where nothing is staged",        \
+                                      "derived: a load of 16 bytes along the reduction")           \
+  X(kHeldRegisters,        64,        "registers of a thread, where nothing is staged",            \
+                                      "instruction: Midgard has 16 of four words")                 \
+  X(kHeldThreads,          64,        "threads of a block, where nothing is staged",               \
+                                      "instruction: Midgard runs 64 that take 64 registers")       \
   X(kTileStages,           3,         "steps, computed or in flight",                              \
                                       "measured: 2 to 4 differ by 4 % on an H200")                 \
   X(kMaxTurns,             64,        "times the unrolled terms, in a step", "guess")              \

@@ -96,11 +96,17 @@ class ThreadTiled {
     // OpenCL 1.2, 3.3.1: blocks of a launch do not see what others wrote.
     const bool sums_behind = t_.sum && target_.api == GpuApi::kCuda;
     if (sums_behind) state_.Do(ReverseComputeAt{t_.sum->name, tiles});
-    for (const std::string& buffer : t_.operands) Stage(buffer);
+    for (const std::string& buffer : t_.operands) {
+      if (target_.shared_is_memory) {
+        Hold(buffer);
+      } else {
+        Stage(buffer);
+      }
+    }
     UnrollRegisters();
     PipelineStages();
     if (sums_behind) SumParts(state_, *t_.sum, sums_, t_.results);
-    if (t_.sum && !sums_behind) SumPartsApart(state_, *t_.sum, t_.summed, t_.results);
+    if (t_.sum && !sums_behind) SumPartsApart(state_, *t_.sum, t_.summed, t_.results, target_);
     return std::move(state_);
   }
 
@@ -206,6 +212,28 @@ class ThreadTiled {
     state_.Do(Vectorize{lanes});
     TCC_CHECK(FetchTogether(state_, loops, threads_));
     SpreadRows(*BlockNamed(name), CopyLanes(last));
+  }
+
+  // Makes each thread load the operand's cells for the unrolled terms into registers, `vector`
+  // cells at a time along its last dimension.
+  void Hold(const std::string& buffer) {
+    const std::string copy = t_.block + "." + buffer;
+    SketchState next = state_;
+    if (!next.Try(CacheRead{buffer, {t_.block}, Scope::kLocal, copy}) ||
+        !next.Try(ComputeAt{copy, r_[r_[1].empty() ? 0 : 1].back()})) {
+      return;
+    }
+    state_ = std::move(next);
+    state_.MarkDone(copy);
+    const Block& filler = *BlockNamed(copy);
+    std::vector<LoopRef> loops = KeysOf(filler, ItersOf(filler, IterKind::kSpatial));
+    const LoopRef lanes = LevelKey(loops.back(), 1);
+    const int64_t last = ExtentOf(filler, filler.iters.size() - 1);
+    Expr vector = state_.Size(lanes, 4, {DomainKind::kChoice, {1, 2, 4}}, CopyLanes(last));
+    state_.Do(Split{loops.back(), {vector}});
+    state_.Do(Vectorize{lanes});
+    loops.back() = LevelKey(loops.back(), 0);
+    for (const LoopRef& loop : loops) state_.Do(Unroll{loop});
   }
 
   // Pads the rows of a staged operand, if threads read several of them, to reduce bank conflicts:

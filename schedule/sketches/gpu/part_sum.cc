@@ -90,9 +90,9 @@ void SumParts(SketchState& state, const Block& reduction, const std::vector<Summ
 }
 
 void SumPartsApart(SketchState& state, const Block& reduction, const LoopRef& parts,
-                   const ResultReader& reader) {
+                   const ResultReader& reader, const Target& target) {
   const LoopRef thread =
-      SpreadOverThreads(state, KeysOf(reduction, ItersOf(reduction, IterKind::kSpatial)));
+      SpreadOverThreads(state, KeysOf(reduction, ItersOf(reduction, IterKind::kSpatial)), target);
   state.Do(DecomposeReduction{reduction.name, parts});
   state.Do(ReverseComputeAt{reader.block, thread});
   for (const LoopRef& loop : reader.loops) state.Do(Unroll{loop});

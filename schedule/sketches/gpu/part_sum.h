@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "schedule/sketches/parts/sketch_parts.h"
+#include "support/target.h"
 
 namespace tcc {
 
@@ -23,6 +24,6 @@ void SumParts(SketchState& state, const Block& reduction, const std::vector<Summ
 // Sums them up in a launch of their own, a thread for each result: for targets whose blocks do not
 // see what others wrote. RFactor left the sum as `reduction` at the root, with a loop over `parts`.
 void SumPartsApart(SketchState& state, const Block& reduction, const LoopRef& parts,
-                   const ResultReader& reader);
+                   const ResultReader& reader, const Target& target);
 
 }  // namespace tcc

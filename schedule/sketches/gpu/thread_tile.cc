@@ -67,9 +67,11 @@ class TileChooser {
  public:
   TileChooser(const TiledProduct& product, const Target& target)
       : p_(product),
-        gpu_(GpuProfileOf(target.sm)),
+        gpu_(GpuProfileOf(target)),
+        multiple_(target.ThreadMultiple()),
         stages_(target.sm >= kAsyncCopies ? kTileStages : 2),
-        shared_limit_(target.shared_bytes) {
+        shared_limit_(target.shared_bytes),
+        stages_operands_(!target.shared_is_memory) {
     for (int64_t extent : p_.spatial) results_ *= std::max<int64_t>(extent, 1);
     for (int64_t extent : p_.reduce) terms_ *= std::max<int64_t>(extent, 1);
   }
@@ -79,7 +81,7 @@ class TileChooser {
     for (const Tile& rows : RowTiles()) {
       for (const ThreadLevels& columns : ColumnLevels(rows)) {
         const int64_t threads = rows.threads * columns.threads;
-        if (threads > Target::kWarp && threads % Target::kWarp != 0) continue;
+        if (threads > multiple_ && threads % multiple_ != 0) continue;
         std::vector<ThreadLevels> levels = rows.levels;
         levels.push_back(columns);
         for (const Cut& cut : cuts) Consider(levels, cut);
@@ -143,7 +145,7 @@ class TileChooser {
       if (terms > 1) {
         step[r].turns = std::min(extent, kMaxTurns);
       } else {
-        step[r].inner = std::min(extent, kTileUnrolled);
+        step[r].inner = std::min(extent, stages_operands_ ? kTileUnrolled : kHeldTerms);
         step[r].turns = std::min(most, extent) / step[r].inner;
       }
       terms *= step[r].inner * step[r].turns;
@@ -212,10 +214,12 @@ class TileChooser {
     const double loads = static_cast<double>(of_thread * cut.terms) / static_cast<double>(cells);
     work.loads += loads;
     work.load_cycles += loads * (cells == 4 ? kVectorLoadCycles : 1);
-    work.copies +=
-        static_cast<double>(of_block) / static_cast<double>(operand.lanes * work.threads);
     work.copied_bytes += static_cast<double>(of_block * operand.cell_bytes);
-    work.shared_bytes += stages_ * of_block * operand.cell_bytes;
+    if (stages_operands_) {
+      work.copies +=
+          static_cast<double>(of_block) / static_cast<double>(operand.lanes * work.threads);
+      work.shared_bytes += stages_ * of_block * operand.cell_bytes;
+    }
     // A load along the reduction holds cells of later terms.
     work.registers += of_thread * (operand.last ? 1 : cells);
   }
@@ -225,9 +229,16 @@ class TileChooser {
     return kStarvingShare * blocks < gpu_.multiprocessors && terms_ * results_ > kWorthDealing;
   }
 
+  // Returns whether a block has room. Registers that are too many cost time, but operands that are
+  // held in them would be read from memory again.
+  bool Fits(const TileWork& work) const {
+    if (stages_operands_) return work.shared_bytes <= shared_limit_;
+    return work.registers <= kHeldRegisters && work.threads <= kHeldThreads;
+  }
+
   void Consider(const std::vector<ThreadLevels>& levels, const Cut& cut) {
     TileWork work = WorkOf(levels, cut);
-    if (work.shared_bytes > shared_limit_) return;
+    if (!Fits(work)) return;
     const ThreadLevels& columns = levels.back();
     const bool tail = p_.spatial.back() % (columns.vthreads * columns.threads * columns.inner) != 0;
     const double slowdown = tail ? kColumnTailPercent / 100.0 : 1;
@@ -253,7 +264,8 @@ class TileChooser {
 
   const TiledProduct& p_;
   const GpuProfile& gpu_;
-  int64_t stages_, shared_limit_;
+  int64_t multiple_, stages_, shared_limit_;
+  bool stages_operands_;
   int64_t results_ = 1;
   int64_t terms_ = 1;  // of a result
   Best whole_, in_parts_;
