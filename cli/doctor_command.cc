@@ -22,6 +22,7 @@
 #include "runtime/cpu/cpu_features.h"
 #include "runtime/cuda/cuda_driver.h"
 #include "runtime/executor/usable_cpus.h"
+#include "runtime/opencl/opencl_driver.h"
 #include "support/environment.h"
 #include "support/status.h"
 #include "support/target.h"
@@ -156,6 +157,25 @@ DoctorCheck CheckDriver() {
           fmt::format("supports CUDA {}; {}", CudaVersionText(*version), fmt::join(names, ", "))};
 }
 
+// Checks the OpenCL driver and lists its devices, each with the version of what compiles for it.
+DoctorCheck CheckOpenCl() {
+  StatusOr<OpenClDriver> driver = OpenOpenClDriver();
+  if (!driver.ok()) return {"OpenCL driver", false, false, Message(driver.status())};
+  StatusOr<std::vector<OpenClDeviceInfo>> devices = ListOpenClDevices(*driver);
+  if (!devices.ok()) return {"OpenCL driver", false, false, Message(devices.status())};
+  if (devices->empty()) {
+    return {"OpenCL driver", false, false,
+            "the loader knows no device; install a driver (on Debian, for a CPU: pocl-opencl-icd)"};
+  }
+  std::vector<std::string> names;
+  names.reserve(devices->size());
+  for (const OpenClDeviceInfo& device : *devices) {
+    names.push_back(
+        fmt::format("{} of {} {}", Describe(device), device.platform_name, device.driver_version));
+  }
+  return {"OpenCL driver", true, false, fmt::format("{}", fmt::join(names, ", "))};
+}
+
 // Checks the compiler that --emulate uses for CUDA text.
 DoctorCheck CheckHostCompiler() {
   StatusOr<std::string> compiler = emulator::FindHostCompiler();
@@ -192,9 +212,9 @@ DoctorCheck CheckNvrtc() {
 }
 
 std::vector<DoctorCheck> RunDoctor() {
-  return {CheckVersions(),        CheckCodeGenerator(), CheckCpu(),      CheckThreads(),
-          CheckTemporaryFolder(), CheckCacheFolder(),   CheckLoading(),  CheckDriver(),
-          CheckNvrtc(),           CheckHostCompiler(),  CheckArmWorker()};
+  return {CheckVersions(),        CheckCodeGenerator(), CheckCpu(),          CheckThreads(),
+          CheckTemporaryFolder(), CheckCacheFolder(),   CheckLoading(),      CheckDriver(),
+          CheckNvrtc(),           CheckOpenCl(),        CheckHostCompiler(), CheckArmWorker()};
 }
 
 struct DoctorCommand {

@@ -25,6 +25,7 @@
 #include "runtime/artefact/gpu_tensor_map.h"
 #include "runtime/executor/run_sizes.h"
 #include "support/printable.h"
+#include "support/target.h"
 
 namespace tcc {
 namespace {
@@ -106,6 +107,25 @@ Json TensorMapRows(const GpuProgram& program, const Metadata& metadata) {
   return rows;
 }
 
+// Adds the largest thread block of a kernel's launches, and the most shared memory of one.
+void AddBlock(const GpuKernel& kernel, Json& row) {
+  int64_t threads = 0, shared = 0;
+  for (const GpuLaunch& launch : kernel.launches) {
+    const auto& [x, y, z] = launch.block;
+    threads = std::max(threads, int64_t{x} * y * z);
+    shared = std::max<int64_t>(shared, launch.static_shared_bytes + launch.dynamic_shared_bytes);
+  }
+  row["block_threads"] = threads;
+  row["shared_bytes"] = shared;
+}
+
+// Returns what the target allows a thread block; null of a target that this version does not have.
+Json LimitsOf(const std::string& name) {
+  const StatusOr<Target> target = FindTarget(name);
+  if (!target.ok()) return nullptr;
+  return {{"block_threads", target->limits.max_threads}, {"shared_bytes", target->shared_bytes}};
+}
+
 StatusOr<Json> ArtefactSummary(const Artefact& artefact) {
   const Metadata& metadata = artefact.metadata;
   std::vector<int64_t> calls = CallsOfKernels(artefact);
@@ -125,6 +145,7 @@ StatusOr<Json> ArtefactSummary(const Artefact& artefact) {
     // These fields are always there for programs that read them; a CPU's kernels have no values for
     // them.
     for (const char* key : kGpuStatistics) row[key] = nullptr;
+    if (program) AddBlock(program->kernels[i], row);
     for (const auto& [key, value] : kernel.statistics) row[key] = value;
     for (const auto& [key, value] : kernel.ratios) row[key] = value;
     kernels.push_back(std::move(row));
@@ -144,6 +165,10 @@ StatusOr<Json> ArtefactSummary(const Artefact& artefact) {
                   {"kernels", kernels}};
   if (launches) {
     summary["launches"] = std::accumulate(launches->begin(), launches->end(), int64_t{0});
+  }
+  if (program) {
+    summary["code"] = NameOf(program->code);
+    summary["limits"] = LimitsOf(artefact.target);
   }
   if (Json maps = program ? TensorMapRows(*program, metadata) : Json(); !maps.empty()) {
     summary["tensor_maps"] = std::move(maps);

@@ -1,11 +1,12 @@
 #include "cli/kernel_launches.h"
 
+#include "runtime/artefact/artefact_device.h"
 #include "runtime/executor/run_sizes.h"
 
 namespace tcc {
 
 StatusOr<std::optional<GpuProgram>> GpuProgramOf(const Artefact& artefact) {
-  if (artefact.device != "cuda") return std::nullopt;
+  if (!IsGpuDevice(artefact.device)) return std::nullopt;
   TCC_ASSIGN_OR_RETURN(GpuProgram program, ParseGpuProgram(artefact.kernels.bytes));
   TCC_RETURN_IF_ERROR(VerifyGpuProgram(program, artefact.metadata));
   return program;

@@ -93,7 +93,8 @@ StatusOr<MeasuredDevice> DeviceFor(const Target& target, const ReadyMessage& rea
   TCC_RETURN_IF_ERROR(ExpectRuns(target, ready));
   MeasuredDevice device{.environment = {},
                         .policy = policy ? *policy : PolicyFor(*ready.gpu, bytes),
-                        .code = ready.gpu->takes_text ? GpuCode::kCudaText : GpuCode::kCubin};
+                        .code = ready.gpu->takes_text ? GpuCode::kCudaText : GpuCode::kCubin,
+                        .is_apart = !ready.gpu->on_host};
   device.timing = TimingOf(device.code);
   TCC_ASSIGN_OR_RETURN(std::string compilers, CompilersOf(target, device.code));
   device.environment = {.tcc = std::string(kVersion),

@@ -15,7 +15,8 @@ namespace tcc {
 struct MeasuredDevice {
   Environment environment;  // with the policy that `auto` chose
   MeasurePolicy policy = MeasurePolicy::kWarm;
-  GpuCode code = GpuCode::kCubin;  // kCudaText where the worker's driver is an emulated one
+  GpuCode code = GpuCode::kCubin;  // of CUDA: kCudaText where the worker's driver is emulated
+  bool is_apart = false;           // candidates can be built while others run
   GpuTimingLimits timing = {};
 };
 

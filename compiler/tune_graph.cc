@@ -11,15 +11,15 @@
 #include "compiler/tunable_network.h"
 #include "runtime/artefact/artefact_device.h"
 #include "runtime/cpu/cpu_features.h"
-#include "runtime/cuda/cuda_device.h"
 #include "runtime/executor/available_memory.h"
+#include "runtime/executor/device.h"
 #include "runtime/executor/run_sizes.h"
+#include "runtime/measure/worker_device.h"
 #include "runtime/supervise/measuring_lock.h"
 #include "search/measure/local_measurer.h"
 #include "search/measure/local_network.h"
 #include "support/check.h"
 #include "support/stopwatch.h"
-#include "support/target_api.h"
 #include "support/temporary_folder.h"
 
 namespace tcc {
@@ -44,8 +44,7 @@ Status ExpectMeasurable(const Target& target, bool elsewhere) {
     case TargetKind::kCpu:
       return elsewhere ? OkStatus() : CheckCpuFeatures(RequiredCpuFeatures(target));
     case TargetKind::kGpu:
-      if (IsCuda(target)) return OkStatus();  // the worker names its device
-      return Missing("kernels for '{}' cannot be measured: no worker runs them", target.name);
+      return OkStatus();  // the worker names its device
     case TargetKind::kReference:
       return Missing("kernels for '{}' cannot be measured: nothing is compiled for it",
                      target.name);
@@ -117,7 +116,8 @@ StatusOr<TaskRunnerOptions> RunnerFor(const TuneGraphOptions& options) {
   runner.hello.device = ArtefactDevice(options.compile.target);
   runner.hello.threads = static_cast<uint32_t>(options.threads);
   if (is_gpu) {
-    TCC_ASSIGN_OR_RETURN(int ordinal, options.ordinal ? *options.ordinal : ChosenCudaOrdinal());
+    TCC_ASSIGN_OR_RETURN(int ordinal,
+                         options.ordinal ? *options.ordinal : ChosenOrdinal(runner.hello.device));
     runner.hello.ordinal = static_cast<uint32_t>(ordinal);
   }
   // A GPU's driver reserves addresses for all of its memory; another machine has memory of its own.
@@ -154,11 +154,10 @@ class NetworkTuning {
     const ReadyMessage ready = options_.fleet ? options_.fleet->ready : (*runner)->device();
     std::optional<MeasuringLock> lock;  // of this machine's device
     if (!IsElsewhere(options_)) {
-      TCC_ASSIGN_OR_RETURN(
-          MeasuringLock taken,
-          MeasuringLock::Acquire({.device = ready.gpu ? "cuda-" + ready.gpu->bus : "cpu",
-                                  .say = options_.compile.warn,
-                                  .stop = options_.compile.stop}));
+      TCC_ASSIGN_OR_RETURN(MeasuringLock taken,
+                           MeasuringLock::Acquire({.device = LockedDevice(ready),
+                                                   .say = options_.compile.warn,
+                                                   .stop = options_.compile.stop}));
       lock.emplace(std::move(taken));
     }
     TCC_ASSIGN_OR_RETURN(MeasuredDevice device, Device(ready, options_.policy));
@@ -201,7 +200,7 @@ class NetworkTuning {
                                         : MakeLocalMeasurer(measurer_, std::move(runner)));
     if (options_.begin) options_.begin(device.environment);
     tune_.in_place = device.policy == MeasurePolicy::kInPlace;
-    tune_.overlap = compile.target.kind == TargetKind::kGpu || options_.fleet;
+    tune_.overlap = device.is_apart || options_.fleet;
     tune_.threads = compile.threads;
     TuneTools tools{.measurer = *measurer,
                     .network = in_place_.get(),

@@ -20,4 +20,8 @@ std::span<const DeviceRow> RuntimeDevices() {
   return kDevices;
 }
 
+StatusOr<int> ChosenOrdinal(std::string_view gpu_device) {
+  return gpu_device == "opencl" ? ChosenOpenClOrdinal() : ChosenCudaOrdinal();
+}
+
 }  // namespace tcc

@@ -93,7 +93,7 @@ ROOMS = {
         "cuda": {"artefact", "executor"},
         "cupti": {"cuda"},
         "opencl": {"artefact", "executor"},
-        "measure": {"artefact", "executor", "cpu", "cuda"},
+        "measure": {"artefact", "executor", "cpu", "cuda", "opencl"},
         "supervise": {"measure"},
         "worker": {"measure", "supervise"},
         "accelerator": {"artefact", "vdla", "executor", "cpu"},

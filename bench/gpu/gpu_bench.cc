@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "runtime/cuda/cuda_device.h"
+#include "runtime/executor/cold_sets.h"
 
 namespace tcc {
 
@@ -52,7 +53,7 @@ int64_t GpuOperandSets::CountFor(const Tensors& tensors, const CudaDeviceInfo& d
   int64_t bytes = 0;
   for (const Tensor& input : tensors.inputs) bytes += std::ssize(input.bytes);
   for (int64_t output : tensors.output_bytes) bytes += output;
-  return CountColdSets(bytes, device);
+  return CountColdSets(bytes, {device.l2_bytes, device.memory_bytes});
 }
 
 StatusOr<GpuOperandSets> GpuOperandSets::Make(const GpuBench& bench, const Tensors& tensors,

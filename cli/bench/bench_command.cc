@@ -22,6 +22,7 @@
 #include "cli/threads_option.h"
 #include "compiler/devices/foreign_cpu_device.h"
 #include "compiler/devices/reference_device.h"
+#include "runtime/artefact/artefact_device.h"
 #include "runtime/executor/aligned_memory.h"
 #include "runtime/executor/binding.h"
 #include "runtime/executor/executor.h"
@@ -92,7 +93,7 @@ StatusOr<std::vector<Module>> LoadModules(Artefact artefact, const BenchCommand&
   if (artefact.device == "cpu") MoveWeightsToHugePages(artefact);
   std::vector<Module> modules;
   for (int i = 0; i < command.streams; ++i) {
-    if (i > 0 && artefact.device == "cuda") {
+    if (i > 0 && IsGpuDevice(artefact.device)) {
       modules.push_back(modules[0]);
       continue;
     }

@@ -11,7 +11,6 @@
 #include "cli/text_table.h"
 #include "codegen_llvm/toolchain.h"
 #include "runtime/cpu/cpu_features.h"
-#include "runtime/cuda/cuda_program.h"
 #include "support/version.h"
 
 namespace tcc {
@@ -79,10 +78,8 @@ Json EnvironmentJson(const BenchReport& report) {
                       {"version", kVersion},
                       {"percent_of_others", nullptr}};
   if (report.percent_of_others) environment["percent_of_others"] = *report.percent_of_others;
-  if (report.module.artefact().device == "cuda") {
-    auto program = std::static_pointer_cast<const CudaProgram>(report.module.kernels().module);
-    environment["gpu"] = program->context()->device().name;
-  }
+  const std::string& gpu = report.module.kernels().gpu;
+  if (!gpu.empty()) environment["gpu"] = gpu;
   return environment;
 }
 
@@ -107,8 +104,9 @@ void PrintThroughput(const BenchReport& report) {
              Counted(static_cast<size_t>(report.threads), "thread"));
 }
 
-// Returns "512 GFLOP/s fma, 2048 f16 mma, 16 GB/s".
+// Returns "512 GFLOP/s fma, 2048 f16 mma, 16 GB/s"; "unknown" where nothing is known.
 std::string PeaksText(const DevicePeaks& peaks) {
+  if (peaks.fma_gflops == 0) return "unknown";
   std::string text = fmt::format("{:.0f} GFLOP/s fma", peaks.fma_gflops);
   for (const auto& [type, gflops] : peaks.mma_gflops) {
     text += fmt::format(", {:.0f} {} mma", gflops, type);

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include "runtime/artefact/artefact_device.h"
 #include "runtime/cpu/cpu_rates.h"
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/cuda/cuda_driver.h"
@@ -20,6 +21,7 @@ namespace tcc {
 namespace {
 
 constexpr char kCuptiTimer[] = "CUPTI";
+constexpr char kEventTimer[] = "events, kernel by kernel";
 // The parts of the runs of a profile. The peaks are measured before and after each: on a machine
 // that is busy with something else, both the runs and the peaks need a moment when it is not.
 constexpr int kParts = 4;
@@ -284,17 +286,19 @@ StatusOr<TracedRun> TraceRun(Executor& executor, const std::function<Status()>& 
 Status AddProfiledRuns(Executor& executor, const std::function<Status()>& run, int runs,
                        Profile& profile) {
   const Module& module = executor.module();
-  const bool on_gpu = module.artefact().device == "cuda";
-  if (profile.timer.empty()) profile.timer = on_gpu ? kCuptiTimer : "the CPU's clock";
-  if (!on_gpu) return RunWithHook(executor, run, runs, true, profile);
+  const std::string& device = module.artefact().device;
+  const bool on_gpu = IsGpuDevice(device);
+  if (profile.timer.empty()) {
+    profile.timer = device == "cuda" ? kCuptiTimer : on_gpu ? kEventTimer : "the CPU's clock";
+  }
   if (profile.timer == kCuptiTimer) {
     const size_t before = profile.runs.size();
     Status recorded = RunWithCupti(module, run, runs, profile);
     if (recorded.ok()) return recorded;
     profile.runs.resize(before);
-    profile.timer = fmt::format("events, kernel by kernel ({})", Message(recorded));
+    profile.timer = fmt::format("{} ({})", kEventTimer, Message(recorded));
   }
-  return RunWithHook(executor, run, runs, false, profile);
+  return RunWithHook(executor, run, runs, !on_gpu, profile);
 }
 
 StatusOr<Profile> ProfileRuns(Executor& executor, const std::function<Status()>& run, int runs) {
@@ -311,7 +315,7 @@ StatusOr<Profile> ProfileRuns(Executor& executor, const std::function<Status()>&
 Status CountKernels(Executor& executor, const std::function<Status()>& run, Profile& profile) {
   const Module& module = executor.module();
   if (module.artefact().device != "cuda") {
-    profile.counters_missing = "they are read of GPUs alone";
+    profile.counters_missing = "they are read of NVIDIA's GPUs alone";
     return OkStatus();
   }
   auto program = std::static_pointer_cast<const CudaProgram>(module.kernels().module);

@@ -26,7 +26,8 @@ struct KernelCounters {
 };
 
 struct Profile {
-  // The way of measuring: "CUPTI", "events, kernel by kernel (WHY)", "the CPU's clock".
+  // The way of measuring: "CUPTI", "events, kernel by kernel", with why not by CUPTI where that may
+  // be, "the CPU's clock".
   std::string timer;
   DevicePeaks peaks;  // the most of several measurements, from before the runs to after them
   std::vector<std::vector<ProfiledCall>> runs;
@@ -42,9 +43,9 @@ struct KernelTime {
   int64_t calls = 0;
 };
 
-// Runs the model `runs` times and times every call of a kernel. On a GPU, CUPTI records while the
-// model runs as usual; where it cannot, kernels are launched one by one between events. On a CPU
-// the calls are timed by the clock.
+// Runs the model `runs` times and times every call of a kernel. On CUDA, CUPTI records while the
+// model runs as usual; where it cannot, and on OpenCL, kernels are launched one by one between
+// events. On a CPU the calls are timed by the clock.
 StatusOr<Profile> ProfileRuns(Executor& executor, const std::function<Status()>& run, int runs);
 // Adds runs to a profile, timed in its way, or in the first that works if it has none.
 Status AddProfiledRuns(Executor& executor, const std::function<Status()>& run, int runs,

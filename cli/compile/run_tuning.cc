@@ -15,9 +15,11 @@
 
 #include "cli/compile/run_folder.h"
 #include "cli/stop_on_signal.h"
+#include "runtime/artefact/artefact_device.h"
 #include "search/searchers/searcher.h"
 #include "support/option_values.h"
 #include "support/stopwatch.h"
+#include "support/target_api.h"
 
 namespace tcc {
 namespace {
@@ -29,8 +31,6 @@ std::vector<std::string> SearcherNames() {
   for (const SearcherRow& row : Searchers()) names.emplace_back(row.name);
   return names;
 }
-
-constexpr std::string_view kCudaPrefix = "cuda:";
 
 // Refuses options that say how to measure where nothing is measured.
 Status ExpectNoSearch(const TuningOptions& options) {
@@ -102,7 +102,7 @@ StatusOr<TuneResult> TuneOne(const Graph& graph, TuneGraphOptions options, const
     Status written = folder->Finish(result, options.compile.stop.stop_requested());
     if (!written.ok()) progress.Warn(Message(written));
   }
-  if (absl::IsUnavailable(result.status()) && options.compile.target.kind == TargetKind::kGpu) {
+  if (absl::IsUnavailable(result.status()) && IsCuda(options.compile.target)) {
     return Missing("{}; `tcc tune --emit FILE` writes candidates to measure on another machine",
                    Message(result.status()));
   }
@@ -142,8 +142,8 @@ void AddTuningOptions(CommandLine& line, TuningOptions& options) {
       .TypeName(fmt::format("{}", fmt::join(Policies(), "|")))
       .ShowDefault();
   line.AddOption("--device", options.device,
-                 "GPU to measure on, cuda:0; without a budget a part of the name of the device "
-                 "whose records are taken")
+                 "GPU to measure on, " + GpuNumberExamples() +
+                     "; without a budget a part of the name of the device whose records are taken")
       .TypeName("TEXT");
   line.AddOption("--worker", options.worker,
                  "Command of sh that runs `tcc-worker --stdio` on the machine to measure on; "
@@ -155,16 +155,20 @@ void AddTuningOptions(CommandLine& line, TuningOptions& options) {
       .TypeName("DIR");
 }
 
-StatusOr<int> OrdinalOf(const std::string& device) {
-  std::string_view number(device);
-  int ordinal = -1;
-  if (number.starts_with(kCudaPrefix)) {
-    number.remove_prefix(kCudaPrefix.size());
-    auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), ordinal);
-    if (error != std::errc() || end != number.data() + number.size()) ordinal = -1;
+std::string GpuNumberExamples() {
+  return fmt::format("{}:0", fmt::join(kGpuDevices, ":0 or "));
+}
+
+StatusOr<GpuNumber> GpuNumberOf(const std::string& device) {
+  const size_t colon = std::min(device.find(':'), device.size());
+  GpuNumber gpu{.device = device.substr(0, colon)};
+  const char* const end = device.data() + device.size();
+  if (IsGpuDevice(gpu.device) && colon < device.size()) {
+    auto [last, error] = std::from_chars(device.data() + colon + 1, end, gpu.ordinal);
+    if (error == std::errc() && last == end && gpu.ordinal >= 0) return gpu;
   }
-  if (ordinal >= 0) return ordinal;
-  return UsageError("--device {}: expected the GPU to measure on as cuda:0", device);
+  return UsageError("--device {}: expected the GPU to measure on as {}", device,
+                    GpuNumberExamples());
 }
 
 Status SetTuning(const TuningOptions& options, TuneGraphOptions& graph) {
@@ -190,7 +194,13 @@ Status SetTuning(const TuningOptions& options, TuneGraphOptions& graph) {
   TCC_ASSIGN_OR_RETURN(graph.policy, PolicyOf(options));
   if (!options.HasBudget()) TCC_RETURN_IF_ERROR(ExpectNoSearch(options));
   if (options.HasBudget() && !options.device.empty()) {
-    TCC_ASSIGN_OR_RETURN(graph.ordinal, OrdinalOf(options.device));
+    TCC_ASSIGN_OR_RETURN(const GpuNumber gpu, GpuNumberOf(options.device));
+    const Target& target = graph.compile.target;
+    if (gpu.device != ArtefactDevice(target)) {
+      return UsageError("--device {}: target '{}' runs on device '{}'", options.device, target.name,
+                        ArtefactDevice(target));
+    }
+    graph.ordinal = gpu.ordinal;
   }
   return options.run.empty() ? OkStatus() : RunFolder::CheckTakesRun(options.run);
 }
@@ -208,10 +218,6 @@ void DatabaseWarnings::Tell() {
 StatusOr<std::vector<TunedSize>> RunTuning(const SizedModel& model, TuneGraphOptions options,
                                            const TuningOptions& tuning, Progress& progress,
                                            Database& database) {
-  const Target& target = options.compile.target;
-  if (options.ordinal && target.kind != TargetKind::kGpu) {
-    return UsageError("--device {}: target '{}' is no GPU", tuning.device, target.name);
-  }
   StopOnSignal signals;
   options.compile.stop = signals.token();
   const size_t count = model.graphs.size(), others = count - model.listed.sizes.size();

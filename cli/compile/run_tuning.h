@@ -20,7 +20,8 @@ struct TuningOptions {
   std::string searcher = "auto";
   std::string cost_model;  // file; "": the estimator's prior alone
   std::string policy = "auto";
-  std::string device;  // "cuda:0" to measure on; else a part of the text of a recorded device
+  std::string
+      device;  // "cuda:0" or "opencl:0" to measure on; else a part of the text of a recorded device
   std::string worker;  // command that runs a worker elsewhere; "": TCC_WORKER_COMMAND, else here
   uint64_t seed = 0;
   std::string run;  // folder that tells of the run; "": none
@@ -30,12 +31,20 @@ struct TuningOptions {
 
 void AddTuningOptions(CommandLine& line, TuningOptions& options);
 
-// Parses "cuda:0" as the number of a GPU. FailedPrecondition: anything else.
-StatusOr<int> OrdinalOf(const std::string& device);
+// A GPU of this machine, by the device that runs artefacts on it.
+struct GpuNumber {
+  std::string device;  // Artefact::device
+  int ordinal = -1;
+};
+// Returns "cuda:0 or opencl:0".
+std::string GpuNumberExamples();
+// Parses one of these. FailedPrecondition: anything else.
+StatusOr<GpuNumber> GpuNumberOf(const std::string& device);
 
 // Sets the budget, searcher, seed and policy. FailedPrecondition: a malformed time, an unknown
 // searcher or policy, both budgets at once, a folder for a run without a budget or with another
-// run. InvalidArgument: the folder for a run cannot be made.
+// run, a GPU that does not run the target's kernels. InvalidArgument: the folder for a run cannot
+// be made.
 Status SetTuning(const TuningOptions& options, TuneGraphOptions& graph);
 
 // Returns the policy of the options; none: `auto`. FailedPrecondition: an unknown one.

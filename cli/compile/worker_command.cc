@@ -44,9 +44,9 @@ Status RunWorker(const WorkerCommand& command) {
     options.runner.hello.threads = static_cast<uint32_t>(ThreadCount(command.threads));
     options.runner.hello.address_space_bytes = MemoryForWorker();
   } else {
-    TCC_ASSIGN_OR_RETURN(int ordinal, OrdinalOf(command.device));
-    options.runner.hello.device = "cuda";
-    options.runner.hello.ordinal = static_cast<uint32_t>(ordinal);
+    TCC_ASSIGN_OR_RETURN(const GpuNumber gpu, GpuNumberOf(command.device));
+    options.runner.hello.device = gpu.device;
+    options.runner.hello.ordinal = static_cast<uint32_t>(gpu.ordinal);
     options.runner.spare = true;
   }
   return ServeFleet(options);
@@ -59,7 +59,8 @@ Action DeclareWorker(CommandLine& line) {
   line.AddOption("--fleet", command->fleet,
                  "Database that tuners leave candidates in: postgresql://USER@HOST/DATABASE")
       .TypeName("URL");
-  line.AddOption("--device", command->device, "What to measure on: cpu, or a GPU as cuda:0")
+  line.AddOption("--device", command->device,
+                 "What to measure on: cpu, or a GPU as " + GpuNumberExamples())
       .TypeName("D")
       .ShowDefault();
   AddThreadsOption(line, command->threads);

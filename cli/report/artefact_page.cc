@@ -10,7 +10,6 @@
 #include "compiler/check/random_inputs.h"
 #include "compiler/devices/reference_device.h"
 #include "runtime/cpu/cpu_features.h"
-#include "runtime/cuda/cuda_program.h"
 #include "runtime/executor/executor.h"
 
 namespace tcc {
@@ -37,10 +36,7 @@ std::vector<std::string> FamiliesOf(const Notes* notes) {
 }
 
 std::string MachineOf(const Module& module) {
-  if (module.artefact().device == "cuda") {
-    auto program = std::static_pointer_cast<const CudaProgram>(module.kernels().module);
-    return program->context()->device().name;
-  }
+  if (!module.kernels().gpu.empty()) return module.kernels().gpu;
   std::string cpu = CpuModelName();
   return fmt::format("{} of {}", Counted(static_cast<size_t>(module.pool()->threads()), "thread"),
                      cpu.empty() ? "a CPU" : cpu);

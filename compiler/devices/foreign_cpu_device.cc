@@ -145,8 +145,7 @@ class ForeignKernels {
   }
 
   StatusOr<MeasureFrame> Ask(FrameKind kind, std::span<const uint8_t> payload) const {
-    Status sent = worker_->Send(kind, payload, kPatience);
-    if (absl::IsResourceExhausted(sent)) return sent;
+    const Status sent = worker_->Send(kind, payload, kPatience);
     StatusOr<MeasureFrame> answer =
         sent.ok() ? worker_->Receive(kPatience) : StatusOr<MeasureFrame>(sent);
     if (!absl::IsUnavailable(answer.status())) return answer;

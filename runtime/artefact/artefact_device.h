@@ -1,6 +1,9 @@
 #pragma once
 
+#include <algorithm>
+#include <iterator>
 #include <string>
+#include <string_view>
 
 #include "support/check.h"
 #include "support/target.h"
@@ -18,6 +21,12 @@ inline std::string ArtefactDevice(const Target& target) {
       return "reference";
   }
   TCC_UNREACHABLE();
+}
+
+// The devices whose artefacts are a GPU's: their kernels section is a GpuProgram.
+inline constexpr std::string_view kGpuDevices[] = {"cuda", "opencl"};
+inline bool IsGpuDevice(std::string_view device) {
+  return std::ranges::find(kGpuDevices, device) != std::end(kGpuDevices);
 }
 
 }  // namespace tcc

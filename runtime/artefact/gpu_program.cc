@@ -197,6 +197,18 @@ Status CheckImages(const GpuProgram& program) {
 
 }  // namespace
 
+std::string_view NameOf(GpuCode code) {
+  switch (code) {
+    case GpuCode::kCubin:
+      return "machine code";
+    case GpuCode::kCudaText:
+      return "CUDA C";
+    case GpuCode::kOpenClText:
+      return "OpenCL C";
+  }
+  __builtin_unreachable();
+}
+
 Status VerifyGpuProgram(const GpuProgram& program, const Metadata& metadata) {
   TCC_RETURN_IF_ERROR(CheckArch(program));
   if (program.kernels.size() != metadata.kernels.size()) {

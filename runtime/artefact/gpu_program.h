@@ -92,6 +92,9 @@ struct GpuProgram {
   std::vector<GpuKernel> kernels;  // kernels[i] belongs to metadata.kernels[i]
 };
 
+// Returns "machine code", "CUDA C" or "OpenCL C".
+std::string_view NameOf(GpuCode code);
+
 std::vector<uint8_t> GpuProgramBytes(const GpuProgram& program);
 // Decodes a program. The caller still has to call VerifyGpuProgram.
 StatusOr<GpuProgram> ParseGpuProgram(std::span<const uint8_t> bytes);

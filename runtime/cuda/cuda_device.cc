@@ -33,6 +33,7 @@ class CudaDevice final : public Device {
     LoadedKernels loaded;
     loaded.weights = program->weights();
     loaded.ordinal = ordinal;
+    loaded.gpu = program->context()->device().name;
     loaded.module = std::move(program);
     return loaded;
   }

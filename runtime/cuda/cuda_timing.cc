@@ -5,15 +5,12 @@
 #include <limits>
 
 #include "runtime/cuda/cuda_queue.h"
+#include "runtime/executor/cold_sets.h"
 
 namespace tcc {
 namespace {
 
-// More sets tell nothing new and take memory.
-constexpr int64_t kMaxSets = 64;
-// The fraction of the device's memory for all sets is 1 / kMemoryShare.
-constexpr int64_t kMemoryShare = 4;
-constexpr int kTries = 3;
+constexpr int kTries = 3;  // of a single run, of which the least counts
 
 // The buffers of a kernel, once in each set.
 struct BufferSets {
@@ -29,7 +26,8 @@ StatusOr<BufferSets> MakeSets(CudaQueue& queue, const CudaDeviceInfo& device,
     sets.bytes.push_back(static_cast<int64_t>(content.size()));
     set_bytes += sets.bytes.back();
   }
-  const int64_t count = cache == CudaCache::kCold ? CountColdSets(set_bytes, device) : 1;
+  const CacheAndMemory memory{device.l2_bytes, device.memory_bytes};
+  const int64_t count = cache == CudaCache::kCold ? CountColdSets(set_bytes, memory) : 1;
   size_t slot = 0;
   for (int64_t i = 0; i < count; ++i) {
     std::vector<void*>& buffers = sets.buffers.emplace_back();
@@ -46,12 +44,6 @@ StatusOr<BufferSets> MakeSets(CudaQueue& queue, const CudaDeviceInfo& device,
 }
 
 }  // namespace
-
-int64_t CountColdSets(int64_t set_bytes, const CudaDeviceInfo& device) {
-  if (set_bytes == 0) return 1;
-  const int64_t room = std::max<int64_t>(1, device.memory_bytes / kMemoryShare / set_bytes);
-  return std::min({2 * device.l2_bytes / set_bytes + 1, room, kMaxSets});
-}
 
 struct CudaTimer::Contestant {
   CudaWork work;

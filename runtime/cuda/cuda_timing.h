@@ -32,10 +32,6 @@ struct CudaTime {
   Status graph;      // why capture failed and the work was launched run by run; ok: it did not
 };
 
-// Returns how many sets of operands, `set_bytes` each, fill the L2 cache twice, so that no run
-// finds the data of the previous run there; fewer if the device's memory would not do.
-int64_t CountColdSets(int64_t set_bytes, const CudaDeviceInfo& device);
-
 // A timer with a stream of its own. Its context must stay current in the thread as long as it
 // lives.
 class CudaTimer {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -23,6 +24,7 @@ struct LoadedKernels {
   uint8_t* weights = nullptr;
   // The number of the device that holds them, if there may be several.
   std::optional<int> ordinal;
+  std::string gpu;  // the name of the GPU, as its driver tells; "": another device
 };
 
 // The arguments of a kernel launch, in the order of its plan's Call. bytes[i] is buffers[i]'s size.
@@ -136,5 +138,9 @@ struct DeviceRow {
 
 // Returns the devices of the bare runtime: "cpu", "vdla", "cuda", "opencl".
 std::span<const DeviceRow> RuntimeDevices();
+
+// Returns the number among the GPUs of that name that counts where none is given: the value of
+// TCC_CUDA_DEVICE or TCC_OPENCL_DEVICE, else 0. FailedPrecondition: that is not a number.
+StatusOr<int> ChosenOrdinal(std::string_view gpu_device);
 
 }  // namespace tcc

@@ -9,6 +9,7 @@
 #include "runtime/cuda/cuda_queue.h"
 #include "runtime/executor/aligned_memory.h"
 #include "runtime/executor/run_sizes.h"
+#include "runtime/measure/gpu_task.h"
 #include "runtime/measure/kernel_operands.h"
 #include "runtime/measure/loaded_candidate.h"
 #include "support/check.h"
@@ -39,7 +40,7 @@ struct KernelSlots {
 // The candidates of all kernels, launched on the timer's stream.
 class BoundKernels {
  public:
-  BoundKernels(std::vector<std::vector<OperandRole>> roles, const GpuTaskOptions& options,
+  BoundKernels(std::vector<std::vector<OperandRole>> roles, const CudaMeasuringOptions& options,
                CudaStreamHandle stream)
       : context_(options.context),
         load_{.pool = options.pool,
@@ -198,7 +199,7 @@ class BindingDevice final : public Device {
 }  // namespace
 
 GpuNetwork::GpuNetwork(Artefact skeleton, std::vector<std::vector<OperandRole>> roles,
-                       const GpuTaskOptions& options)
+                       const CudaMeasuringOptions& options)
     : skeleton_(std::move(skeleton)), roles_(std::move(roles)), options_(options) {}
 
 GpuNetwork::~GpuNetwork() {

@@ -8,7 +8,8 @@
 
 #include "runtime/cuda/cuda_timing.h"
 #include "runtime/executor/executor.h"
-#include "runtime/measure/gpu_task.h"
+#include "runtime/measure/cuda_measuring_queue.h"
+#include "runtime/measure/measurement.h"
 #include "support/tensor.h"
 
 namespace tcc {
@@ -23,7 +24,7 @@ class GpuNetwork {
  public:
   // The skeleton is BoundNetwork's; `roles` has the roles of each kernel's parameters.
   GpuNetwork(Artefact skeleton, std::vector<std::vector<OperandRole>> roles,
-             const GpuTaskOptions& options);
+             const CudaMeasuringOptions& options);
   ~GpuNetwork();
   GpuNetwork(const GpuNetwork&) = delete;
   GpuNetwork& operator=(const GpuNetwork&) = delete;
@@ -73,7 +74,7 @@ class GpuNetwork {
 
   Artefact skeleton_;                            // until it is opened
   std::vector<std::vector<OperandRole>> roles_;  // until it is opened
-  GpuTaskOptions options_;
+  CudaMeasuringOptions options_;
   MeasureStatus end_ = MeasureStatus::kOk;
   double least_ = 0;  // seconds of a run; 0: not known yet
 

@@ -4,8 +4,6 @@
 #include <cmath>
 #include <functional>
 
-#include "runtime/cuda/cuda_queue.h"
-#include "runtime/cuda/cuda_timing.h"
 #include "runtime/measure/guarded_block.h"
 #include "runtime/measure/task_operands.h"
 #include "support/check.h"
@@ -17,6 +15,14 @@ namespace {
 // Whatever a launch and two events cost beside the kernel, seconds.
 constexpr double kLaunchSlack = 10e-6;
 constexpr int64_t kCopyAlignment = 256;
+
+// Returns the memory of a call's buffers.
+std::vector<void*> BuffersOn(const KernelCall& call,
+                             const std::function<uint8_t*(size_t buffer)>& memory_of) {
+  std::vector<void*> buffers;
+  for (size_t buffer : call.buffers) buffers.push_back(memory_of(buffer));
+  return buffers;
+}
 
 // Returns the buffers of a call, each once.
 std::vector<size_t> DistinctBuffers(const KernelCall& call) {
@@ -30,25 +36,20 @@ std::vector<size_t> DistinctBuffers(const KernelCall& call) {
 
 class GpuTask::State {
  public:
-  State(TaskMessage message, const GpuTaskOptions& options)
-      : message_(std::move(message)),
-        context_(options.context),
-        devices_(options.devices),
-        pool_(options.pool) {}
+  State(TaskMessage message, MakeMeasuringQueue make_queue)
+      : message_(std::move(message)), make_queue_(std::move(make_queue)) {}
 
   Measurement Open();
   Measurement Measure(MeasureMessage message);
+  // Waits for the queue before memory is freed, unless that would never end.
   ~State() {
-    if (end_ == MeasureStatus::kHang) return;
-    CudaScope scope(*context_);
-    timer_.reset();
+    if (end_ != MeasureStatus::kHang) queue_.reset();
   }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   MeasureStatus end() const { return end_; }
 
  private:
-  StatusOr<QueuedCandidate> Load(std::vector<uint8_t> artefact);
   Status MakeOperands(const LoadedCandidate& reference);
   GuardedBlock& BlockOf(size_t operand, size_t set) {
     return blocks_[operands_[operand].HasSet(set) ? set : 0];
@@ -69,11 +70,10 @@ class GpuTask::State {
   Measurement CheckAndTime(const QueuedCandidate& candidate, double stop_beyond);
 
   StatusOr<double> TimeOnce(const QueuedCandidate& candidate);
-  StatusOr<CudaTime> TimeSets(const QueuedCandidate& candidate, double once);
+  StatusOr<RunTimes> TimeSets(const QueuedCandidate& candidate, double once);
   Measurement Time(const QueuedCandidate& candidate, Measurement checked);
   bool IsCold(size_t buffer) const;
   Status MakeCopies(const KernelCall& call, std::span<const size_t> cold, int64_t sets);
-  CudaTimingOptions TimingFor(double once, int64_t sets) const;
 
   uint8_t* DeviceMemory(size_t buffer, size_t set);
   Status LaunchOn(const QueuedCandidate& candidate, const KernelCall& call,
@@ -81,19 +81,18 @@ class GpuTask::State {
   Measurement Lost(const Status& status);
 
   TaskMessage message_;
-  std::shared_ptr<const CudaContext> context_;
-  std::span<const DeviceRow> devices_;
-  std::shared_ptr<ThreadPool> pool_;
+  MakeMeasuringQueue make_queue_;
   MeasureStatus end_ = MeasureStatus::kOk;
   double reference_seconds_ = 0;
 
   std::vector<TaskOperand> operands_;
-  std::unique_ptr<CudaTimer> timer_;
+  std::unique_ptr<MeasuringQueue> queue_;
   GuardedBlock blocks_[kValueSets];  // all operands with the first values; inputs with the second
   std::vector<std::vector<uint8_t>> outputs_;  // by operand: the results of the latest launch
   GuardedBlock prepared_;                      // of the latest candidate
-  CudaMemory copies_;                          // of cold operands, set by set
-  std::vector<int64_t> copy_of_;               // by buffer: its offset in a set of copies; -1: none
+  std::shared_ptr<uint8_t> copies_;            // of cold operands, set by set
+  int64_t copied_bytes_ = 0;
+  std::vector<int64_t> copy_of_;  // by buffer: its offset in a set of copies; -1: none
   int64_t copy_stride_ = 0;
 };
 
@@ -104,16 +103,9 @@ Measurement GpuTask::State::Lost(const Status& status) {
     end_ = MeasureStatus::kHang;
     return Failure(end_, Message(status));
   }
-  CudaScope scope(*context_);
-  if (scope.status().ok() && timer_->Finish().ok()) return FailureOf(status);
+  if (queue_->Finish().ok()) return FailureOf(status);
   end_ = MeasureStatus::kFault;
   return Failure(end_, Message(status));
-}
-
-StatusOr<QueuedCandidate> GpuTask::State::Load(std::vector<uint8_t> artefact) {
-  return QueueCandidate(std::move(artefact), message_.roles,
-                        {.pool = pool_, .devices = devices_, .ordinal = context_->device().ordinal},
-                        timer_->stream());
 }
 
 // Operands that a set has no values of its own for have no bytes in its block.
@@ -125,8 +117,8 @@ Status GpuTask::State::MakeOperands(const LoadedCandidate& reference) {
     for (const TaskOperand& operand : operands_) {
       sizes.push_back(operand.HasSet(set) ? operand.bytes : 0);
     }
-    TCC_ASSIGN_OR_RETURN(blocks_[set], GuardedBlock::Make(context_, timer_->stream(), sizes,
-                                                          "the operands of a task"));
+    TCC_ASSIGN_OR_RETURN(blocks_[set],
+                         GuardedBlock::Make(*queue_, sizes, "the operands of a task"));
     for (size_t i = 0; i < operands_.size(); ++i) {
       if (!operands_[i].HasSet(set)) continue;
       std::span<uint8_t> image = blocks_[set].image(i);
@@ -138,7 +130,7 @@ Status GpuTask::State::MakeOperands(const LoadedCandidate& reference) {
     }
     TCC_RETURN_IF_ERROR(blocks_[set].UploadAll());
   }
-  return timer_->Finish();
+  return queue_->Finish();
 }
 
 uint8_t* GpuTask::State::DeviceMemory(size_t buffer, size_t set) {
@@ -148,9 +140,7 @@ uint8_t* GpuTask::State::DeviceMemory(size_t buffer, size_t set) {
 
 Status GpuTask::State::LaunchOn(const QueuedCandidate& candidate, const KernelCall& call,
                                 const std::function<uint8_t*(size_t buffer)>& memory_of) {
-  std::vector<void*> buffers;
-  for (size_t buffer : call.buffers) buffers.push_back(memory_of(buffer));
-  return LaunchCall(candidate, call, buffers);
+  return queue_->Launch(candidate, call, BuffersOn(call, memory_of));
 }
 
 // --- checking
@@ -158,9 +148,8 @@ Status GpuTask::State::LaunchOn(const QueuedCandidate& candidate, const KernelCa
 // Runs the prepare kernels. The memory that they fill begins as zeros, as it does in an artefact.
 Measurement GpuTask::State::Prepare(const QueuedCandidate& candidate) {
   const LoadedCandidate& loaded = candidate.loaded;
-  StatusOr<GuardedBlock> made =
-      GuardedBlock::Make(context_, timer_->stream(),
-                         std::span(loaded.bytes).subspan(operands_.size()), "prepared operands");
+  StatusOr<GuardedBlock> made = GuardedBlock::Make(
+      *queue_, std::span(loaded.bytes).subspan(operands_.size()), "prepared operands");
   if (!made.ok()) return Lost(made.status());
   prepared_ = *std::move(made);
   Status status = prepared_.UploadAll();
@@ -169,7 +158,7 @@ Measurement GpuTask::State::Prepare(const QueuedCandidate& candidate) {
     if (!status.ok()) break;
     status = LaunchOn(candidate, call, [&](size_t b) { return DeviceMemory(b, kTimedSet); });
   }
-  if (status.ok()) status = timer_->Finish();
+  if (status.ok()) status = queue_->Finish();
   return status.ok() ? Measurement() : Lost(Annotate(status, "prepare kernel"));
 }
 
@@ -199,7 +188,7 @@ Measurement GpuTask::State::Launch(const QueuedCandidate& candidate, size_t set)
     status = LaunchOn(candidate, candidate.kernel(),
                       [&](size_t buffer) { return DeviceMemory(buffer, set); });
   }
-  if (status.ok()) status = timer_->Finish();
+  if (status.ok()) status = queue_->Finish();
   StatusOr<std::string> damage = status.ok() ? ReadOutputs() : status;
   if (!damage.ok()) return Lost(damage.status());
   return damage->empty() ? Measurement() : Failure(MeasureStatus::kWrong, *damage);
@@ -255,7 +244,7 @@ StatusOr<std::string> GpuTask::State::RestoreOperands() {
       if (change == GuardedBlock::Change::kZone) beside = "wrote beside operand " + operand.name;
     }
   }
-  TCC_RETURN_IF_ERROR(timer_->Finish());
+  TCC_RETURN_IF_ERROR(queue_->Finish());
   return written.empty() ? beside : written;
 }
 
@@ -288,9 +277,9 @@ bool GpuTask::State::IsCold(size_t buffer) const {
 }
 
 StatusOr<double> GpuTask::State::TimeOnce(const QueuedCandidate& candidate) {
-  return timer_->TimeOnce([&](size_t) {
-    return LaunchOn(candidate, candidate.kernel(),
-                    [&](size_t buffer) { return DeviceMemory(buffer, kTimedSet); });
+  return queue_->TimeOnce(candidate, [&](size_t) {
+    return BuffersOn(candidate.kernel(),
+                     [&](size_t buffer) { return DeviceMemory(buffer, kTimedSet); });
   });
 }
 
@@ -306,63 +295,47 @@ Status GpuTask::State::MakeCopies(const KernelCall& call, std::span<const size_t
     copy_stride_ += RoundUp(bytes[buffer], kCopyAlignment);
   }
   const int64_t wanted = copy_stride_ * (sets - 1);
-  if (copies_.bytes() < wanted) {
-    copies_.Reset();
-    TCC_ASSIGN_OR_RETURN(copies_, CudaMemory::Allocate(context_, wanted, "copies of operands"));
+  if (copied_bytes_ < wanted) {
+    copies_.reset();
+    copied_bytes_ = 0;
+    TCC_ASSIGN_OR_RETURN(copies_, queue_->Allocate(wanted, "copies of operands"));
+    copied_bytes_ = wanted;
   }
   for (int64_t set = 1; set < sets; ++set) {
     for (size_t buffer : cold) {
       if (bytes[buffer] == 0) continue;
-      uint8_t* to = copies_.data() + (set - 1) * copy_stride_ + copy_of_[buffer];
-      TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(context_->driver(), "copying an operand",
-                                        cuMemcpyDtoDAsync_v2, AddressOf(to),
-                                        AddressOf(DeviceMemory(buffer, kTimedSet)),
-                                        static_cast<size_t>(bytes[buffer]), timer_->stream()));
+      uint8_t* to = copies_.get() + (set - 1) * copy_stride_ + copy_of_[buffer];
+      TCC_RETURN_IF_ERROR(queue_->Copy(to, DeviceMemory(buffer, kTimedSet), bytes[buffer]));
     }
   }
   return OkStatus();
 }
 
-// A graph has a run for each set at least; slow kernels have fewer blocks.
-CudaTimingOptions GpuTask::State::TimingFor(double once, int64_t sets) const {
-  const GpuTimingLimits& limits = message_.gpu;
-  double graph = std::max(limits.graph_seconds, once * static_cast<double>(sets));
-  double blocks = limits.max_seconds / (graph * limits.replays);
-  return {.launches = static_cast<int>(sets),
-          .max_launches = std::max<int>(static_cast<int>(sets), limits.max_runs),
-          .graph_seconds = limits.graph_seconds,
-          .replays = limits.replays,
-          .blocks = static_cast<int>(std::clamp<double>(blocks, 2, std::max(2, limits.blocks)))};
-}
-
-StatusOr<CudaTime> GpuTask::State::TimeSets(const QueuedCandidate& candidate, double once) {
+StatusOr<RunTimes> GpuTask::State::TimeSets(const QueuedCandidate& candidate, double once) {
   const KernelCall& call = candidate.kernel();
   const GpuTimingLimits& limits = message_.gpu;
   std::vector<size_t> cold = DistinctBuffers(call);
   std::erase_if(cold, [&](size_t buffer) { return !IsCold(buffer); });
   int64_t cold_bytes = 0;
   for (size_t buffer : cold) cold_bytes += candidate.loaded.bytes[buffer];
-  int64_t sets = std::min<int64_t>(CountColdSets(cold_bytes, context_->device()), limits.max_sets);
+  int64_t sets = std::min<int64_t>(queue_->ColdSets(cold_bytes), limits.max_sets);
   // A kernel that takes long reads more than a cache holds by itself.
   double affordable = limits.max_seconds / (2 * limits.replays * std::max(once, 1e-9));
   sets =
       std::clamp<int64_t>(sets, 1, std::max<int64_t>(2, std::llround(std::min(affordable, 1e6))));
   TCC_RETURN_IF_ERROR(MakeCopies(call, cold, sets));
-  const CudaWork work = [&](size_t set) {
-    return LaunchOn(candidate, call, [&](size_t buffer) {
+  auto buffers_of = [&](size_t set) {
+    return BuffersOn(call, [&](size_t buffer) {
       if (set == 0 || copy_of_[buffer] < 0) return DeviceMemory(buffer, kTimedSet);
-      return copies_.data() + (static_cast<int64_t>(set) - 1) * copy_stride_ + copy_of_[buffer];
+      return copies_.get() + (static_cast<int64_t>(set) - 1) * copy_stride_ + copy_of_[buffer];
     });
   };
-  TCC_ASSIGN_OR_RETURN(std::vector<CudaTime> times,
-                       timer_->Time({&work, 1}, static_cast<size_t>(sets), TimingFor(once, sets)));
-  TCC_RETURN_IF_ERROR(times[0].graph);
-  return times[0];
+  return queue_->Time(candidate, buffers_of, sets, once, limits);
 }
 
 // Adds the times to the measurement of a candidate that was found right.
 Measurement GpuTask::State::Time(const QueuedCandidate& candidate, Measurement checked) {
-  StatusOr<CudaTime> timed = TimeSets(candidate, checked.seconds);
+  StatusOr<RunTimes> timed = TimeSets(candidate, checked.seconds);
   if (!timed.ok()) return Lost(timed.status());
   checked.seconds = timed->min_seconds;
   checked.spread = (timed->median_seconds - timed->min_seconds) / timed->min_seconds;
@@ -408,16 +381,14 @@ Measurement GpuTask::State::RunPerturbed(const QueuedCandidate& reference) {
 }
 
 Measurement GpuTask::State::Open() {
-  if (!IsPolicyOf(message_.policy, "cuda")) {
+  if (!IsGpuPolicy(message_.policy)) {
     return FailureOf(InvalidInput("policy '{}' is none of a GPU's", NameOf(message_.policy)));
   }
-  CudaScope scope(*context_);
-  if (!scope.status().ok()) return FailureOf(scope.status());
-  StatusOr<std::unique_ptr<CudaTimer>> timer = CudaTimer::Make(context_);
-  if (!timer.ok()) return FailureOf(timer.status());
-  timer_ = *std::move(timer);
-  timer_->LimitRuns(kMaxFirstSeconds);
-  StatusOr<QueuedCandidate> reference = Load(std::move(message_.artefact));
+  StatusOr<std::unique_ptr<MeasuringQueue>> made_queue = make_queue_();
+  if (!made_queue.ok()) return FailureOf(made_queue.status());
+  queue_ = *std::move(made_queue);
+  queue_->LimitRuns(kMaxFirstSeconds);
+  StatusOr<QueuedCandidate> reference = queue_->Load(std::move(message_.artefact), message_.roles);
   if (!reference.ok()) return Lost(reference.status());
   Status made = MakeOperands(reference->loaded);
   if (!made.ok()) return Lost(made);
@@ -433,10 +404,9 @@ Measurement GpuTask::State::Open() {
 }
 
 Measurement GpuTask::State::Measure(MeasureMessage message) {
-  CudaScope scope(*context_);
-  if (!scope.status().ok()) return Lost(scope.status());
-  timer_->LimitRuns(std::max(message_.gpu.hang_seconds, kHangRatio * reference_seconds_));
-  StatusOr<QueuedCandidate> candidate = Load(std::move(message.artefact));
+  if (!queue_) return FailureOf(InvalidInput("the task was not opened"));
+  queue_->LimitRuns(std::max(message_.gpu.hang_seconds, kHangRatio * reference_seconds_));
+  StatusOr<QueuedCandidate> candidate = queue_->Load(std::move(message.artefact), message_.roles);
   if (!candidate.ok()) return Lost(candidate.status());
   Measurement measured = CheckAndTime(*candidate, message.stop_beyond);
   // Whatever gives a hanging candidate's memory back would wait for its kernel.
@@ -453,8 +423,8 @@ Measurement GpuTask::State::CheckAndTime(const QueuedCandidate& candidate, doubl
   return checked.status == MeasureStatus::kOk ? Time(candidate, checked) : checked;
 }
 
-GpuTask::GpuTask(TaskMessage message, const GpuTaskOptions& options)
-    : state_(std::make_unique<State>(std::move(message), options)) {}
+GpuTask::GpuTask(TaskMessage message, MakeMeasuringQueue make_queue)
+    : state_(std::make_unique<State>(std::move(message), std::move(make_queue))) {}
 
 GpuTask::~GpuTask() = default;
 

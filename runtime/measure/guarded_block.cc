@@ -19,12 +19,10 @@ bool IsPattern(std::span<const uint8_t> bytes) {
 
 }  // namespace
 
-StatusOr<GuardedBlock> GuardedBlock::Make(const std::shared_ptr<const CudaContext>& context,
-                                          CudaStreamHandle stream, std::span<const int64_t> sizes,
+StatusOr<GuardedBlock> GuardedBlock::Make(MeasuringQueue& queue, std::span<const int64_t> sizes,
                                           std::string_view what) {
   GuardedBlock block;
-  block.context_ = context;
-  block.stream_ = stream;
+  block.queue_ = &queue;
   size_t begin = kZone;
   for (int64_t bytes : sizes) {
     const size_t end = begin + static_cast<size_t>(bytes);
@@ -32,8 +30,7 @@ StatusOr<GuardedBlock> GuardedBlock::Make(const std::shared_ptr<const CudaContex
     block.ranges_.push_back({.begin = begin, .end = end, .before = begin - kZone, .after = next});
     begin = next;
   }
-  TCC_ASSIGN_OR_RETURN(block.memory_,
-                       CudaMemory::Allocate(context, static_cast<int64_t>(begin), what));
+  TCC_ASSIGN_OR_RETURN(block.memory_, queue.Allocate(static_cast<int64_t>(begin), what));
   block.image_.assign(begin, kPattern);
   for (size_t i = 0; i < block.size(); ++i) std::ranges::fill(block.image(i), uint8_t{0});
   return block;
@@ -45,22 +42,16 @@ std::span<uint8_t> GuardedBlock::image(size_t i) {
 
 Status GuardedBlock::Upload(size_t i) const {
   const auto& [begin, end, before, after] = ranges_[i];
-  return TCC_CUDA_CALL(context_->driver(), "uploading an operand", cuMemcpyHtoDAsync_v2,
-                       AddressOf(memory_.data() + before), image_.data() + before, after - before,
-                       stream_);
+  return queue_->Upload(memory_.get() + before, std::span(image_).subspan(before, after - before));
 }
 
 Status GuardedBlock::UploadAll() const {
-  return TCC_CUDA_CALL(context_->driver(), "uploading operands", cuMemcpyHtoDAsync_v2,
-                       AddressOf(memory_.data()), image_.data(), image_.size(), stream_);
+  return queue_->Upload(memory_.get(), image_);
 }
 
 Status GuardedBlock::Read(size_t begin, size_t end) {
   read_.resize(image_.size());
-  TCC_RETURN_IF_ERROR(TCC_CUDA_CALL(context_->driver(), "reading an operand", cuMemcpyDtoHAsync_v2,
-                                    read_.data() + begin, AddressOf(memory_.data() + begin),
-                                    end - begin, stream_));
-  return TCC_CUDA_CALL(context_->driver(), "reading an operand", cuStreamSynchronize, stream_);
+  return queue_->Download(std::span(read_).subspan(begin, end - begin), memory_.get() + begin);
 }
 
 Status GuardedBlock::Download(size_t i) {

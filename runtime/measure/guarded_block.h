@@ -5,23 +5,22 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/cuda/cuda_context.h"
+#include "runtime/measure/measuring_queue.h"
 #include "support/status.h"
 
 namespace tcc {
 
 // Operands on a device, in one allocation, between zones of a pattern that show writes beside them.
-// The host keeps an image of what the device is to hold. Copies are enqueued on the stream; the
-// context must be current in the calling thread, and the stream outlives the block.
+// The host keeps an image of what the device is to hold. The queue, which transfers are enqueued
+// in, outlives the block.
 class GuardedBlock {
  public:
   // Allocates operands of these sizes; their images begin as zeros. ResourceExhausted: no memory.
-  static StatusOr<GuardedBlock> Make(const std::shared_ptr<const CudaContext>& context,
-                                     CudaStreamHandle stream, std::span<const int64_t> sizes,
+  static StatusOr<GuardedBlock> Make(MeasuringQueue& queue, std::span<const int64_t> sizes,
                                      std::string_view what);
 
   size_t size() const { return ranges_.size(); }
-  uint8_t* device(size_t i) const { return memory_.data() + ranges_[i].begin; }
+  uint8_t* device(size_t i) const { return memory_.get() + ranges_[i].begin; }
   std::span<uint8_t> image(size_t i);
 
   // Makes the device hold the image of an operand and of the zones beside it.
@@ -51,9 +50,8 @@ class GuardedBlock {
   Status Read(size_t begin, size_t end);
   StatusOr<Change> ChangeOf(size_t i);
 
-  std::shared_ptr<const CudaContext> context_;
-  CudaStreamHandle stream_ = nullptr;
-  CudaMemory memory_;
+  MeasuringQueue* queue_ = nullptr;
+  std::shared_ptr<uint8_t> memory_;
   std::vector<Range> ranges_;
   std::vector<uint8_t> image_;
   std::vector<uint8_t> read_;

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <limits>
 
+#include "runtime/artefact/artefact_device.h"
 #include "runtime/artefact/bytes.h"
 #include "support/check.h"
 
@@ -101,6 +102,7 @@ void WriteFacts(ByteWriter& writer, const GpuFacts& facts) {
   writer.Text(facts.driver);
   writer.Text(facts.bus);
   writer.U8(facts.takes_text ? 1 : 0);
+  writer.U8(facts.on_host ? 1 : 0);
 }
 
 GpuFacts ReadFacts(ByteReader& reader) {
@@ -112,6 +114,7 @@ GpuFacts ReadFacts(ByteReader& reader) {
   facts.driver = reader.Text();
   facts.bus = reader.Text();
   facts.takes_text = ReadBool(reader, "ready message: whether it takes text");
+  facts.on_host = ReadBool(reader, "ready message: whether it is the host's CPU");
   return facts;
 }
 
@@ -206,9 +209,21 @@ Status Send(int stream, std::span<const uint8_t> bytes) {
   return OkStatus();
 }
 
+// Adds `length` bytes to the payload, whose memory grows with what has come.
+Status ReceiveMore(int stream, size_t length, const Deadline& deadline,
+                   std::vector<uint8_t>& payload) {
+  const size_t end = payload.size() + length;
+  while (payload.size() < end) {
+    const size_t begin = payload.size();
+    payload.resize(std::min(end, begin + std::max(begin, kReadBytes)));
+    TCC_RETURN_IF_ERROR(Receive(stream, std::span(payload).subspan(begin), deadline));
+  }
+  return OkStatus();
+}
+
 bool IsFrameKind(uint32_t kind) {
   return kind >= static_cast<uint32_t>(FrameKind::kHello) &&
-         kind <= static_cast<uint32_t>(FrameKind::kLaunched);
+         kind <= static_cast<uint32_t>(FrameKind::kPart);
 }
 
 }  // namespace
@@ -230,6 +245,7 @@ std::vector<std::string_view> PolicyNames() {
 }
 
 bool IsPolicyOf(MeasurePolicy policy, std::string_view device) {
+  if (IsGpuDevice(device)) return IsGpuPolicy(policy);
   switch (policy) {
     case MeasurePolicy::kWarm:
       return true;
@@ -239,9 +255,14 @@ bool IsPolicyOf(MeasurePolicy policy, std::string_view device) {
       return device == "cpu";
     case MeasurePolicy::kRotateWeightsL2:
     case MeasurePolicy::kRotateL2:
-      return device == "cuda";
+      return false;
   }
   TCC_UNREACHABLE();
+}
+
+bool IsGpuPolicy(MeasurePolicy policy) {
+  return policy == MeasurePolicy::kWarm || policy == MeasurePolicy::kRotateWeightsL2 ||
+         policy == MeasurePolicy::kRotateL2;
 }
 
 std::vector<uint8_t> Encode(const HelloMessage& message) {
@@ -453,38 +474,41 @@ StatusOr<RanMessage> DecodeRan(std::span<const uint8_t> payload) {
   return Finished(reader, std::move(message));
 }
 
-StatusOr<std::vector<uint8_t>> FrameHeader(FrameKind kind, size_t payload_bytes) {
-  if (payload_bytes > kMaxFrameBytes) {
-    return absl::ResourceExhaustedError(
-        fmt::format("a frame has {} bytes; expected at most {}", payload_bytes, kMaxFrameBytes));
+Status SendInFrames(FrameKind kind, std::span<const uint8_t> payload,
+                    const std::function<Status(std::span<const uint8_t>)>& send, size_t most) {
+  bool is_part = true;
+  while (is_part) {
+    is_part = payload.size() > most;
+    const std::span<const uint8_t> sent = payload.first(std::min(payload.size(), most));
+    ByteWriter header;
+    header.U32(static_cast<uint32_t>(is_part ? FrameKind::kPart : kind));
+    header.U32(static_cast<uint32_t>(sent.size()));
+    TCC_RETURN_IF_ERROR(send(header.Take()));
+    TCC_RETURN_IF_ERROR(send(sent));
+    payload = payload.subspan(sent.size());
   }
-  ByteWriter header;
-  header.U32(static_cast<uint32_t>(kind));
-  header.U32(static_cast<uint32_t>(payload_bytes));
-  return header.Take();
+  return OkStatus();
 }
 
 Status WriteFrame(int stream, FrameKind kind, std::span<const uint8_t> payload) {
-  TCC_ASSIGN_OR_RETURN(const std::vector<uint8_t> header, FrameHeader(kind, payload.size()));
-  TCC_RETURN_IF_ERROR(Send(stream, header));
-  return Send(stream, payload);
+  return SendInFrames(kind, payload,
+                      [&](std::span<const uint8_t> bytes) { return Send(stream, bytes); });
 }
 
 StatusOr<MeasureFrame> ReadFrame(int stream, const Deadline& deadline) {
-  uint8_t bytes[kHeaderBytes];
-  TCC_RETURN_IF_ERROR(Receive(stream, bytes, deadline));
-  ByteReader header(bytes, "frame header");
-  uint32_t kind = header.U32();
-  size_t length = header.U32();
-  if (!IsFrameKind(kind)) return InvalidInput("a frame is of the unknown kind {}", kind);
-  if (length > kMaxFrameBytes) {
-    return InvalidInput("a frame has {} bytes; expected at most {}", length, kMaxFrameBytes);
-  }
-  MeasureFrame frame{.kind = static_cast<FrameKind>(kind), .payload = {}};
-  while (frame.payload.size() < length) {
-    size_t begin = frame.payload.size();
-    frame.payload.resize(std::min(length, begin + std::max(begin, kReadBytes)));
-    TCC_RETURN_IF_ERROR(Receive(stream, std::span(frame.payload).subspan(begin), deadline));
+  MeasureFrame frame = {.kind = FrameKind::kPart, .payload = {}};
+  while (frame.kind == FrameKind::kPart) {
+    uint8_t bytes[kHeaderBytes];
+    TCC_RETURN_IF_ERROR(Receive(stream, bytes, deadline));
+    ByteReader header(bytes, "frame header");
+    const uint32_t kind = header.U32();
+    const size_t length = header.U32();
+    if (!IsFrameKind(kind)) return InvalidInput("a frame is of the unknown kind {}", kind);
+    if (length > kMaxFrameBytes) {
+      return InvalidInput("a frame has {} bytes; expected at most {}", length, kMaxFrameBytes);
+    }
+    frame.kind = static_cast<FrameKind>(kind);
+    TCC_RETURN_IF_ERROR(ReceiveMore(stream, length, deadline, frame.payload));
   }
   return frame;
 }

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -33,11 +34,12 @@
 //                                        <--   Launched {memory}, or Failed
 //
 // The messages of Load and Launch are in launch_messages.h. A frame is u32 kind, u32 length,
-// payload; payloads are encoded by ByteWriter. A worker ends with exit code 0 when the parent
-// closes its end, and with 2 at a frame that it does not understand.
+// payload; payloads are encoded by ByteWriter. A payload longer than kMaxFrameBytes begins in
+// frames of kind Part. A worker ends with exit code 0 when the parent closes its end, and with 2 at
+// a frame that it does not understand.
 namespace tcc {
 
-inline constexpr uint32_t kMeasureProtocolVersion = 4;
+inline constexpr uint32_t kMeasureProtocolVersion = 5;
 inline constexpr uint32_t kMaxFrameBytes = uint32_t{256} << 20;
 
 enum class FrameKind : uint32_t {
@@ -55,8 +57,10 @@ enum class FrameKind : uint32_t {
   kLoad = 12,
   kLaunch = 13,
   kLaunched = 14,
+  kPart = 15,
 };
 
+// A frame as it was sent, or with the parts before it.
 struct MeasureFrame {
   FrameKind kind = FrameKind::kHello;
   std::vector<uint8_t> payload;
@@ -70,15 +74,16 @@ struct HelloMessage {
   uint32_t ordinal = 0;              // the number of the GPU
 };
 
-// A GPU as its driver describes it.
+// A GPU, or what OpenCL takes for one, as its driver describes it.
 struct GpuFacts {
-  uint32_t sm = 0;  // 86 for sm_86
+  uint32_t sm = 0;  // 86 for sm_86; 0: OpenCL runs the kernels
   uint32_t multiprocessors = 0;
   uint64_t l2_bytes = 0;
   uint64_t memory_bytes = 0;
-  std::string driver = {};  // newest CUDA that it supports: "12.4"
-  std::string bus = {};     // PCI bus id, "0000:17:00.0"
+  std::string driver = {};  // newest CUDA that it supports: "12.4"; OpenCL's platform and version
+  std::string bus = {};     // PCI bus id, "0000:17:00.0"; OpenCL does not tell it
   bool takes_text = false;  // an emulated driver, whose images are CUDA text
+  bool on_host = false;     // a driver whose kernels run on this machine's CPU
 };
 
 // The name of a CPU whose instructions are counted under an emulator, in place of time.
@@ -109,8 +114,10 @@ std::string_view NameOf(MeasurePolicy policy);
 std::optional<MeasurePolicy> FindMeasurePolicy(std::string_view name);
 // Returns all names.
 std::vector<std::string_view> PolicyNames();
-// Returns whether kernels of the device, "cpu", "vdla" or "cuda", can be timed by the policy.
+// Returns whether kernels of the device, "cpu", "vdla", "cuda" or "opencl", can be timed by the
+// policy, and whether a GPU's can.
 bool IsPolicyOf(MeasurePolicy policy, std::string_view device);
+bool IsGpuPolicy(MeasurePolicy policy);
 
 // The time that a candidate is timed for on a GPU.
 struct GpuTimingLimits {
@@ -204,15 +211,17 @@ StatusOr<RanMessage> DecodeRan(std::span<const uint8_t> payload);
 
 using Deadline = std::optional<std::chrono::steady_clock::time_point>;
 
-// Returns what stands before the payload of a frame. ResourceExhausted: the payload is longer than
-// kMaxFrameBytes.
-StatusOr<std::vector<uint8_t>> FrameHeader(FrameKind kind, size_t payload_bytes);
-// Writes a frame to a socket, which raises no SIGPIPE, or to a pipe. Unavailable: the other side is
-// gone. ResourceExhausted: the payload is longer than kMaxFrameBytes.
+// Calls send(bytes) for all that is sent of a payload: frames of parts that have `most` bytes, and
+// the frame of the rest. Returns the first error.
+Status SendInFrames(FrameKind kind, std::span<const uint8_t> payload,
+                    const std::function<Status(std::span<const uint8_t>)>& send,
+                    size_t most = kMaxFrameBytes);
+// Writes a payload in frames to a socket, which raises no SIGPIPE, or to a pipe. Unavailable: the
+// other side is gone.
 Status WriteFrame(int stream, FrameKind kind, std::span<const uint8_t> payload);
-// Reads a frame. Unavailable: the other side is gone, before or within the frame. DeadlineExceeded:
-// the frame was not whole before the deadline. InvalidArgument: an unknown kind, or longer than
-// kMaxFrameBytes.
+// Reads a frame and the parts before it. Unavailable: the other side is gone, before or within the
+// frame. DeadlineExceeded: the frame was not whole before the deadline. InvalidArgument: an unknown
+// kind, or longer than kMaxFrameBytes.
 StatusOr<MeasureFrame> ReadFrame(int stream, const Deadline& deadline = std::nullopt);
 
 }  // namespace tcc

@@ -16,10 +16,12 @@
 #include "runtime/cuda/cuda_driver.h"
 #include "runtime/executor/thread_pool.h"
 #include "runtime/measure/bound_network.h"
+#include "runtime/measure/cuda_measuring_queue.h"
 #include "runtime/measure/gpu_network.h"
 #include "runtime/measure/gpu_task.h"
 #include "runtime/measure/measure_protocol.h"
 #include "runtime/measure/open_task.h"
+#include "runtime/measure/opencl_measuring_queue.h"
 #include "runtime/measure/served_kernels.h"
 
 namespace tcc {
@@ -117,7 +119,8 @@ Status UnexpectedFrame(FrameKind kind, std::string_view expected) {
 // The threads and the GPU that a worker runs kernels on.
 struct Machine {
   std::shared_ptr<ThreadPool> pool;
-  std::shared_ptr<const CudaContext> context;  // null: a CPU
+  std::shared_ptr<const CudaContext> context;  // null: no CUDA
+  MakeMeasuringQueue make_queue;               // null: a CPU
 };
 
 StatusOr<std::shared_ptr<const CudaContext>> OpenGpu(uint32_t ordinal) {
@@ -141,6 +144,29 @@ StatusOr<GpuFacts> FactsOf(const CudaContext& context) {
                   .takes_text = context.driver().takes_notes};
 }
 
+StatusOr<GpuFacts> OpenCuda(const HelloMessage& hello, Machine& machine, ReadyMessage& ready) {
+  TCC_ASSIGN_OR_RETURN(machine.context, OpenGpu(hello.ordinal));
+  machine.make_queue = CudaMeasuringQueues({.context = machine.context, .pool = machine.pool});
+  ready.device = machine.context->device().name;
+  return FactsOf(*machine.context);
+}
+
+StatusOr<GpuFacts> OpenOpenCl(const HelloMessage& hello, Machine& machine, ReadyMessage& ready) {
+  TCC_ASSIGN_OR_RETURN(OpenClDriver driver, OpenOpenClDriver());
+  TCC_ASSIGN_OR_RETURN(std::shared_ptr<const OpenClContext> context,
+                       OpenClContext::Open(driver, static_cast<int>(hello.ordinal)));
+  const OpenClDeviceInfo& device = context->device();
+  ready.device = device.name;
+  GpuFacts facts{.multiprocessors = static_cast<uint32_t>(device.compute_units),
+                 .l2_bytes = static_cast<uint64_t>(device.cache_bytes),
+                 .memory_bytes = static_cast<uint64_t>(device.memory_bytes),
+                 .driver = fmt::format("{} {}", device.platform_name, device.driver_version),
+                 .on_host = device.is_cpu};
+  machine.make_queue =
+      OpenClMeasuringQueues(std::make_shared<OpenClMemory>(std::move(context)), machine.pool);
+  return facts;
+}
+
 StatusOr<ReadyMessage> Prepare(const HelloMessage& hello, Machine& machine) {
   machine.pool =
       std::make_shared<ThreadPool>(ThreadPoolOptions{.threads = static_cast<int>(hello.threads)});
@@ -151,10 +177,12 @@ StatusOr<ReadyMessage> Prepare(const HelloMessage& hello, Machine& machine) {
     ready.device = counters != nullptr ? kCountedDevice : CpuModelName();
     return ready;
   }
-  if (hello.device != "cuda") return InvalidInput("there is no device '{}'", hello.device);
-  TCC_ASSIGN_OR_RETURN(machine.context, OpenGpu(hello.ordinal));
-  ready.device = machine.context->device().name;
-  TCC_ASSIGN_OR_RETURN(ready.gpu, FactsOf(*machine.context));
+  const bool on_cuda = hello.device == "cuda";
+  if (!on_cuda && hello.device != "opencl") {
+    return InvalidInput("there is no device '{}'", hello.device);
+  }
+  TCC_ASSIGN_OR_RETURN(
+      ready.gpu, on_cuda ? OpenCuda(hello, machine, ready) : OpenOpenCl(hello, machine, ready));
   return ready;
 }
 
@@ -206,6 +234,7 @@ class Server {
       case FrameKind::kDone:
       case FrameKind::kRan:
       case FrameKind::kLaunched:
+      case FrameKind::kPart:
         break;
     }
     return UnexpectedFrame(frame.kind, "a task, a candidate, a network or an artefact");
@@ -243,9 +272,8 @@ class Server {
   }
 
   Measurement Open(TaskMessage message) {
-    if (machine_.context) {
-      gpu_task_.emplace(std::move(message),
-                        GpuTaskOptions{.context = machine_.context, .pool = machine_.pool});
+    if (machine_.make_queue) {
+      gpu_task_.emplace(std::move(message), machine_.make_queue);
       return gpu_task_->Open();
     }
     cpu_task_.emplace(std::move(message), machine_.pool);
@@ -292,10 +320,13 @@ class Server {
   }
 
   Status MakeNetwork(NetworkMessage message) {
+    if (machine_.make_queue && !machine_.context)
+      return Unsupported("a worker on OpenCL runs no networks");
     TCC_ASSIGN_OR_RETURN(Artefact skeleton, ReadArtefact(message.skeleton));
     if (machine_.context) {
-      gpu_network_.emplace(std::move(skeleton), std::move(message.roles),
-                           GpuTaskOptions{.context = machine_.context, .pool = machine_.pool});
+      gpu_network_.emplace(
+          std::move(skeleton), std::move(message.roles),
+          CudaMeasuringOptions{.context = machine_.context, .pool = machine_.pool});
       return gpu_network_->Open(message.seed);
     }
     TCC_ASSIGN_OR_RETURN(

@@ -12,11 +12,15 @@ namespace tcc {
 inline constexpr std::string_view kTextCompilers = "CUDA text";
 
 // Describes a worker's GPU as the environments of records name it. A slice of a GPU has fewer
-// multiprocessors and so is another device; the driver's version is left out, or each update would
-// measure everything anew.
+// multiprocessors and so is another device. The version of CUDA's driver is left out, or each
+// update would measure everything anew; OpenCL's driver is the compiler, and is named.
 std::string DescribeGpu(const ReadyMessage& ready);
 
-// Unavailable: the worker's GPU does not run machine code for the target; the message names both.
+// Returns the name by which a worker's machine locks its device (MeasuringLock). A driver of GPUs
+// whose kernels run on the CPU locks the CPU.
+std::string LockedDevice(const ReadyMessage& ready);
+
+// Unavailable: the worker's GPU does not run code for the target; the message names both.
 Status ExpectRuns(const Target& target, const ReadyMessage& ready);
 
 }  // namespace tcc

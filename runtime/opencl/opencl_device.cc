@@ -1,7 +1,5 @@
 #include "runtime/opencl/opencl_device.h"
 
-#include <optional>
-
 #include "runtime/opencl/opencl_program.h"
 #include "runtime/opencl/opencl_queue.h"
 #include "support/check.h"
@@ -10,31 +8,19 @@
 namespace tcc {
 namespace {
 
-class OpenClDevice final : public Device {
+class OpenClDevice : public Device {
  public:
-  OpenClDevice(std::optional<OpenClDriver> driver, int ordinal)
-      : driver_(driver), ordinal_(ordinal) {}
+  explicit OpenClDevice(int ordinal) : ordinal_(ordinal) {}
 
   StatusOr<LoadedKernels> LoadKernels(const Artefact& artefact) const override {
-    OpenClDriver driver;
-    if (driver_) {
-      driver = *driver_;
-    } else {
-      TCC_ASSIGN_OR_RETURN(driver, OpenOpenClDriver());
-    }
+    TCC_ASSIGN_OR_RETURN(OpenClDriver driver, OpenOpenClDriver());
     int ordinal = ordinal_;
     if (ordinal == -1) {
-      TCC_ASSIGN_OR_RETURN(ordinal, DeviceNumber("TCC_OPENCL_DEVICE"));
+      TCC_ASSIGN_OR_RETURN(ordinal, ChosenOpenClOrdinal());
     }
     TCC_ASSIGN_OR_RETURN(std::shared_ptr<const OpenClContext> context,
                          OpenClContext::Open(driver, ordinal));
-    TCC_ASSIGN_OR_RETURN(std::shared_ptr<const OpenClProgram> program,
-                         OpenClProgram::Load(std::move(context), artefact));
-    LoadedKernels loaded;
-    loaded.weights = program->weights();
-    loaded.ordinal = ordinal;
-    loaded.module = std::move(program);
-    return loaded;
+    return Load(std::make_shared<OpenClMemory>(std::move(context)), artefact, CacheFolder());
   }
 
   Status Launch(const LoadedKernels&, size_t, const LaunchArguments&) const override {
@@ -46,19 +32,48 @@ class OpenClDevice final : public Device {
     return OpenClQueue::Make(std::static_pointer_cast<const OpenClProgram>(kernels.module));
   }
 
+ protected:
+  static StatusOr<LoadedKernels> Load(std::shared_ptr<OpenClMemory> memory,
+                                      const Artefact& artefact, const std::string& cache_folder) {
+    TCC_ASSIGN_OR_RETURN(std::shared_ptr<const OpenClProgram> program,
+                         OpenClProgram::Load(std::move(memory), artefact, cache_folder));
+    LoadedKernels loaded;
+    loaded.weights = program->weights();
+    loaded.ordinal = program->context()->device().ordinal;
+    loaded.gpu = program->context()->device().name;
+    loaded.module = std::move(program);
+    return loaded;
+  }
+
  private:
-  std::optional<OpenClDriver> driver_;
   int ordinal_;
+};
+
+class DeviceOverMemory final : public OpenClDevice {
+ public:
+  explicit DeviceOverMemory(std::shared_ptr<OpenClMemory> memory)
+      : OpenClDevice(memory->context()->device().ordinal), memory_(std::move(memory)) {}
+
+  StatusOr<LoadedKernels> LoadKernels(const Artefact& artefact) const override {
+    return Load(memory_, artefact, /*cache_folder=*/"");
+  }
+
+ private:
+  std::shared_ptr<OpenClMemory> memory_;
 };
 
 }  // namespace
 
 std::shared_ptr<const Device> MakeOpenClDevice(int ordinal) {
-  return std::make_shared<OpenClDevice>(std::nullopt, ordinal);
+  return std::make_shared<OpenClDevice>(ordinal);
 }
 
-std::shared_ptr<const Device> MakeOpenClDevice(const OpenClDriver& driver, int ordinal) {
-  return std::make_shared<OpenClDevice>(driver, ordinal);
+std::shared_ptr<const Device> MakeOpenClDevice(std::shared_ptr<OpenClMemory> memory) {
+  return std::make_shared<DeviceOverMemory>(std::move(memory));
+}
+
+StatusOr<int> ChosenOpenClOrdinal() {
+  return DeviceNumber("TCC_OPENCL_DEVICE");
 }
 
 }  // namespace tcc

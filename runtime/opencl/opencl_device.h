@@ -4,6 +4,7 @@
 
 #include "runtime/executor/device.h"
 #include "runtime/opencl/opencl_driver.h"
+#include "runtime/opencl/opencl_memory.h"
 
 namespace tcc {
 
@@ -12,7 +13,12 @@ namespace tcc {
 // chooses, else device 0.
 std::shared_ptr<const Device> MakeOpenClDevice(int ordinal);
 
-// Makes the same device over a driver that is open.
-std::shared_ptr<const Device> MakeOpenClDevice(const OpenClDriver& driver, int ordinal);
+// Makes the same device over memory of a context that is open, which all artefacts share. What the
+// driver makes of their text is kept nowhere.
+std::shared_ptr<const Device> MakeOpenClDevice(std::shared_ptr<OpenClMemory> memory);
+
+// Returns the value of TCC_OPENCL_DEVICE, 0 if it is not set. FailedPrecondition: it is not a
+// number.
+StatusOr<int> ChosenOpenClOrdinal();
 
 }  // namespace tcc

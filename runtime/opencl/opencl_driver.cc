@@ -206,6 +206,7 @@ constexpr NumberFact kNumbers[] = {
     {kOpenClLocalBytes, sizeof(uint64_t), &OpenClDeviceInfo::local_bytes},
     {kOpenClMaxArgumentBytes, sizeof(size_t), &OpenClDeviceInfo::argument_bytes},
     {kOpenClGlobalBytes, sizeof(uint64_t), &OpenClDeviceInfo::memory_bytes},
+    {kOpenClCacheBytes, sizeof(uint64_t), &OpenClDeviceInfo::cache_bytes},
     {kOpenClMaxAllocationBytes, sizeof(uint64_t), &OpenClDeviceInfo::max_allocation_bytes},
 };
 
@@ -255,6 +256,9 @@ StatusOr<OpenClDeviceInfo> InfoOf(const OpenClDriver& driver, const DeviceOfPlat
   OpenClFlags abilities = 0;
   TCC_RETURN_IF_ERROR(ReadFact(driver, of.device, kOpenClFloatAbilities, abilities));
   info.rounds_division = (abilities & kOpenClRoundsDivision) != 0;
+  OpenClFlags type = 0;
+  TCC_RETURN_IF_ERROR(ReadFact(driver, of.device, kOpenClDeviceType, type));
+  info.is_cpu = (type & kOpenClCpu) != 0;
   return info;
 }
 

@@ -56,8 +56,10 @@ struct OpenClDeviceInfo {
   int64_t local_bytes = 0;                        // of a thread block
   int64_t argument_bytes = 0;                     // of a kernel
   int64_t memory_bytes = 0;
+  int64_t cache_bytes = 0;           // of the memory
   int64_t max_allocation_bytes = 0;  // of one buffer
   bool rounds_division = false;      // float32 divides and square roots can round to nearest
+  bool is_cpu = false;               // kernels run on the host's CPU
 };
 
 // Lists the devices of all platforms in the driver's order; none without a platform.

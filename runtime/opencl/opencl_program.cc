@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include "runtime/opencl/opencl_build.h"
-#include "support/environment.h"
 
 namespace tcc {
 namespace {
@@ -85,7 +84,8 @@ std::string Named(const GpuLaunch& launch) {
 }  // namespace
 
 StatusOr<std::shared_ptr<const OpenClProgram>> OpenClProgram::Load(
-    std::shared_ptr<const OpenClContext> context, const Artefact& artefact) {
+    std::shared_ptr<OpenClMemory> memory, const Artefact& artefact,
+    const std::string& cache_folder) {
   std::shared_ptr<OpenClProgram> program(new OpenClProgram);
   TCC_ASSIGN_OR_RETURN(program->program_, ParseGpuProgram(artefact.kernels.bytes));
   TCC_RETURN_IF_ERROR(VerifyGpuProgram(program->program_, artefact.metadata));
@@ -96,12 +96,12 @@ StatusOr<std::shared_ptr<const OpenClProgram>> OpenClProgram::Load(
   }
   for (const GpuKernel& kernel : program->program_.kernels) {
     for (const GpuLaunch& launch : kernel.launches) {
-      TCC_RETURN_IF_ERROR(Annotate(CheckDevice(launch, context->device()), Named(launch)));
+      TCC_RETURN_IF_ERROR(
+          Annotate(CheckDevice(launch, memory->context()->device()), Named(launch)));
     }
   }
-  program->context_ = std::move(context);
-  program->memory_ = std::make_shared<OpenClMemory>(program->context_);
-  TCC_RETURN_IF_ERROR(program->BuildImages());
+  program->memory_ = std::move(memory);
+  TCC_RETURN_IF_ERROR(program->BuildImages(cache_folder));
   TCC_RETURN_IF_ERROR(program->CheckKernels());
   const std::span<const uint8_t> weights = artefact.weights.bytes;
   TCC_ASSIGN_OR_RETURN(program->weights_,
@@ -110,12 +110,12 @@ StatusOr<std::shared_ptr<const OpenClProgram>> OpenClProgram::Load(
   return program;
 }
 
-Status OpenClProgram::BuildImages() {
+Status OpenClProgram::BuildImages(const std::string& cache_folder) {
   for (size_t i = 0; i < program_.images.size(); ++i) {
     GpuImage& image = program_.images[i];
     TCC_ASSIGN_OR_RETURN(
         OpenClModule module,
-        BuildOpenClText(context_, std::string(image.code.begin(), image.code.end()), CacheFolder(),
+        BuildOpenClText(context(), std::string(image.code.begin(), image.code.end()), cache_folder,
                         fmt::format("building image {} of the kernels", i)));
     modules_.push_back(std::move(module));
     image = {};
@@ -129,9 +129,9 @@ StatusOr<std::vector<std::vector<OpenClKernel>>> OpenClProgram::MakeKernels() co
     std::vector<OpenClKernel>& made = all.emplace_back();
     for (const GpuLaunch& launch : kernel.launches) {
       TCC_ASSIGN_OR_RETURN(OpenClKernelHandle handle,
-                           TCC_OPENCL_MAKE(context_->driver(), Named(launch), clCreateKernel,
+                           TCC_OPENCL_MAKE(context()->driver(), Named(launch), clCreateKernel,
                                            modules_[launch.image].get(), launch.symbol.c_str()));
-      made.emplace_back(context_, handle);
+      made.emplace_back(context(), handle);
     }
   }
   return all;
@@ -142,7 +142,7 @@ Status OpenClProgram::CheckKernels() const {
   for (size_t i = 0; i < made.size(); ++i) {
     for (size_t j = 0; j < made[i].size(); ++j) {
       const GpuLaunch& launch = program_.kernels[i].launches[j];
-      TCC_RETURN_IF_ERROR(CheckBuilt(*context_, made[i][j].get(), launch, Named(launch)));
+      TCC_RETURN_IF_ERROR(CheckBuilt(*context(), made[i][j].get(), launch, Named(launch)));
     }
   }
   return OkStatus();

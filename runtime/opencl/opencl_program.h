@@ -17,14 +17,16 @@ namespace tcc {
 // once.
 class OpenClProgram {
  public:
-  // Has the driver compile an artefact's text. Unavailable if the device's thread blocks, local
+  // Has the driver compile an artefact's text for the memory's device, and keep the binary in the
+  // folder (BuildOpenClText). Unavailable if the device's thread blocks, local
   // memory or arguments are too small for a kernel; the message names the kernel and both numbers.
   // InvalidArgument for a bad section, and for text that does not compile, with the compiler's log;
   // ResourceExhausted if memory is short.
-  static StatusOr<std::shared_ptr<const OpenClProgram>> Load(
-      std::shared_ptr<const OpenClContext> context, const Artefact& artefact);
+  static StatusOr<std::shared_ptr<const OpenClProgram>> Load(std::shared_ptr<OpenClMemory> memory,
+                                                             const Artefact& artefact,
+                                                             const std::string& cache_folder);
 
-  const std::shared_ptr<const OpenClContext>& context() const { return context_; }
+  const std::shared_ptr<const OpenClContext>& context() const { return memory_->context(); }
   // Returns the memory from which all executors of the program allocate.
   const std::shared_ptr<OpenClMemory>& memory() const { return memory_; }
   const std::vector<GpuKernel>& kernels() const { return program_.kernels; }
@@ -36,10 +38,9 @@ class OpenClProgram {
 
  private:
   OpenClProgram() = default;
-  Status BuildImages();
+  Status BuildImages(const std::string& cache_folder);
   Status CheckKernels() const;
 
-  std::shared_ptr<const OpenClContext> context_;
   std::shared_ptr<OpenClMemory> memory_;
   GpuProgram program_;  // without the images' bytes
   std::vector<OpenClModule> modules_;

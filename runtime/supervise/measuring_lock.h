@@ -9,7 +9,7 @@
 namespace tcc {
 
 struct MeasuringLockOptions {
-  std::string device = "cpu";  // what is measured on: "cpu", or "cuda-" and the PCI bus id of a GPU
+  std::string device = "cpu";  // what is measured on: LockedDevice of its worker
   // Called once if another process holds the lock, and if no lock can be taken.
   std::function<void(const std::string&)> say = nullptr;
   std::stop_token stop = {};

@@ -120,9 +120,9 @@ class BatchRunner {
 
   Status Run() {
     TCC_RETURN_IF_ERROR(GoOn());
-    TCC_ASSIGN_OR_RETURN(MeasuringLock lock,
-                         MeasuringLock::Acquire(
-                             {.device = "cuda-" + runner_.device().gpu->bus, .say = options_.say}));
+    TCC_ASSIGN_OR_RETURN(
+        MeasuringLock lock,
+        MeasuringLock::Acquire({.device = LockedDevice(runner_.device()), .say = options_.say}));
     while (!IsOver()) {
       for (Visited& visited : tasks_) TCC_RETURN_IF_ERROR(Visit(visited));
     }

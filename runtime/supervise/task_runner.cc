@@ -139,8 +139,7 @@ StatusOr<Measurement> TaskRunner::Measure(const MeasureMessage& candidate) {
 // replaced by none, and the measurement says what happened. Error: it said Failed to a task.
 StatusOr<Measurement> TaskRunner::Ask(FrameKind kind, std::span<const uint8_t> payload,
                                       std::optional<uint64_t> id, double seconds) {
-  Status sent = worker_->Send(kind, payload, seconds);
-  if (absl::IsResourceExhausted(sent)) return sent;
+  const Status sent = worker_->Send(kind, payload, seconds);
   told_hang_ = false;
   StatusOr<MeasureFrame> answer = sent.ok() ? worker_->Receive(seconds) : sent;
   if (!answer.ok()) return LoseWorker(answer.status(), seconds);

@@ -254,10 +254,10 @@ WorkerProcess::~WorkerProcess() {
 
 Status WorkerProcess::Send(FrameKind kind, std::span<const uint8_t> payload, double seconds) {
   if (socket_ < 0) return Missing("the worker {}", end_);
-  TCC_ASSIGN_OR_RETURN(const std::vector<uint8_t> header, FrameHeader(kind, payload.size()));
   const Clock::time_point deadline = After(seconds);
-  TCC_RETURN_IF_ERROR(SendBefore(socket_, header, deadline));
-  return SendBefore(socket_, payload, deadline);
+  return SendInFrames(kind, payload, [&](std::span<const uint8_t> bytes) {
+    return SendBefore(socket_, bytes, deadline);
+  });
 }
 
 StatusOr<MeasureFrame> WorkerProcess::Receive(double seconds) {

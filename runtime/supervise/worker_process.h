@@ -52,8 +52,7 @@ class WorkerProcess {
   const ReadyMessage& ready() const { return ready_; }
 
   // Send and receive one frame. Unavailable: the worker is gone. DeadlineExceeded: it did not read,
-  // or answer, all of a frame within `seconds`. ResourceExhausted: longer than kMaxFrameBytes.
-  // InvalidArgument: the received bytes are no frame.
+  // or answer, all of a frame within `seconds`. InvalidArgument: the received bytes are no frame.
   Status Send(FrameKind kind, std::span<const uint8_t> payload, double seconds);
   StatusOr<MeasureFrame> Receive(double seconds);
 

@@ -11,7 +11,6 @@
 #include "support/sha256.h"
 #include "support/stop.h"
 #include "support/stopwatch.h"
-#include "support/target_api.h"
 
 namespace tcc {
 namespace {
@@ -207,7 +206,7 @@ Status FleetMeasurer::ExpectWorkers() {
 
 bool Runs(const Target& target, const ReadyMessage& ready) {
   if (target.kind != TargetKind::kGpu) return target.kind == TargetKind::kCpu && !ready.gpu;
-  return IsCuda(target) && ready.gpu && ExpectRuns(target, ready).ok();
+  return ready.gpu && ExpectRuns(target, ready).ok();
 }
 
 }  // namespace

@@ -191,10 +191,9 @@ class FleetWorker {
   // Measures the candidates of one claim. Returns false where there are none. The device's lock is
   // held for no longer, and before anything is leased, since another process may hold it for long.
   StatusOr<bool> MeasureSome() {
-    const ReadyMessage& ready = runner_.device();
     TCC_ASSIGN_OR_RETURN(
         MeasuringLock lock,
-        MeasuringLock::Acquire({.device = ready.gpu ? "cuda-" + ready.gpu->bus : "cpu",
+        MeasuringLock::Acquire({.device = LockedDevice(runner_.device()),
                                 .say = [this](const std::string& message) { SayOnce(message); },
                                 .stop = options_.fleet.stop}));
     keeper_.set_holding(true);

@@ -24,6 +24,7 @@ using OpenClProgramCallback = void (*)(OpenClProgramHandle, void*);
 // Values of the enumerations that are passed as uint32_t.
 inline constexpr uint32_t kOpenClPlatformName = 0x0902;
 enum OpenClDeviceFact : uint32_t {
+  kOpenClDeviceType = 0x1000,
   kOpenClComputeUnits = 0x1002,
   kOpenClMaxThreads = 0x1004,       // of a work group
   kOpenClMaxThreadsAlong = 0x1005,  // each dimension
@@ -31,6 +32,7 @@ enum OpenClDeviceFact : uint32_t {
   kOpenClMaxAllocationBytes = 0x1010,
   kOpenClMaxArgumentBytes = 0x1017,
   kOpenClFloatAbilities = 0x101B,
+  kOpenClCacheBytes = 0x101E,  // of the memory
   kOpenClGlobalBytes = 0x101F,
   kOpenClLocalBytes = 0x1023,  // per work group
   kOpenClDeviceName = 0x102B,
@@ -49,6 +51,7 @@ enum OpenClProfilingFact : uint32_t { kOpenClStarted = 0x1282, kOpenClEnded = 0x
 
 // Bits and values of other types.
 inline constexpr OpenClFlags kOpenClAllDevices = 0xFFFFFFFF;
+inline constexpr OpenClFlags kOpenClCpu = 1 << 1;             // of OpenClDeviceType
 inline constexpr OpenClFlags kOpenClRoundsDivision = 1 << 7;  // of OpenClFloatAbilities
 inline constexpr OpenClFlags kOpenClProfiling = 1 << 1;       // a queue that takes time
 inline constexpr OpenClFlags kOpenClReadWrite = 1 << 0;

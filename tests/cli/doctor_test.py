@@ -20,8 +20,8 @@ class Doctor(CommandTest):
     def test_every_check_is_ok_or_missing(self):
         checks = self.doctor()
         for name in ["tcc", "code generator", "CPU", "threads", "temporary folder", "cache folder",
-                     "loading of kernels", "NVIDIA driver", "NVRTC", "host compiler",
-                     "aarch64 worker"]:
+                     "loading of kernels", "NVIDIA driver", "NVRTC", "OpenCL driver",
+                     "host compiler", "aarch64 worker"]:
             self.assertIn(checks[name]["status"], ["ok", "missing"])
             self.assertTrue(checks[name]["detail"])
         self.assertIn("LLVM 19.", checks["code generator"]["detail"])
@@ -77,6 +77,18 @@ class Doctor(CommandTest):
         check = self.doctor(**driver, TCC_EMULATED_SM="86,89")["NVIDIA driver"]
         self.assertEqual(check["status"], "missing")
         self.assertIn("TCC_EMULATED_SM is '86,89'; expected one of 75, 80, 86,", check["detail"])
+
+    def test_an_opencl_driver_names_its_devices_or_what_to_install(self):
+        listed = [row for row in json.loads(self.call("devices", "--json")) if row["name"] == "opencl"]
+        check = self.doctor()["OpenCL driver"]
+        self.assertEqual((check["status"], check["needed"]), ("ok" if listed else "missing", False))
+        for row in listed:
+            self.assertIn(f"device {row['ordinal']} ({row['model']}, OpenCL ", check["detail"])
+            self.assertIn(f"{row['platform']} {row['driver']}", check["detail"])
+        check = self.doctor(TCC_OPENCL_DRIVER="/nowhere/libOpenCL.so")["OpenCL driver"]
+        self.assertEqual(check["status"], "missing")
+        self.assertIn("/nowhere/libOpenCL.so", check["detail"])
+        self.assertIn("pocl-opencl-icd", check["detail"])
 
     def test_devices_are_listed(self):
         rows = json.loads(self.call("devices", "--json"))

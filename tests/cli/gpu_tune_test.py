@@ -147,7 +147,7 @@ class GpuTune(CommandTest):
             self.tune("--trials", "1", *given, expect=code)
             self.assertIn(message, self.error)
         self.tune("--trials", "1", "--device", "cuda:0", target="native", expect=2)
-        self.assertIn("--device cuda:0: target 'native' is no GPU", self.error)
+        self.assertIn("--device cuda:0: target 'native' runs on device 'cpu'", self.error)
         self.tune("--trials", "1", "--policy", "rotate-L2", target="native", expect=2)
         self.assertIn("target 'native' has auto, warm, rotate-64M, in-place", self.error)
 

@@ -93,7 +93,7 @@ class Json(CommandTest):
 
     def test_compiled_models_for_cpus_and_gpus(self):
         model, artefact = self.export("dqn", "--small"), self.folder / "m.tcc"
-        for target in ["native", *(["sm_86"] if self.has_nvrtc() else [])]:
+        for target in ["native", "opencl", *(["sm_86"] if self.has_nvrtc() else [])]:
             self.call("compile", model, "--target", target, "-o", artefact)
             facts = self.checked("inspect", "inspect", artefact)
             self.checked("inspect-kernel", "inspect", artefact, "--kernel",

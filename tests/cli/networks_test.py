@@ -124,7 +124,7 @@ class Networks(CommandTest):
         self.assertLessEqual({"name", "nodes", "ms", "gflops"}, set(report["kernels"][0]))
         report = json.loads(self.call("bench", artefact, "--iterations", "1", "--json",
                                       "--counters"))
-        self.assertEqual(report["counters_missing"], "they are read of GPUs alone")
+        self.assertEqual(report["counters_missing"], "they are read of NVIDIA's GPUs alone")
 
     def test_inspect_counts_flops_and_weights(self):
         model = self.export("dqn", "--small")

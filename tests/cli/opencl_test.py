@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import sqlite3
 import unittest
 
 from tcc_command import CommandTest, main
@@ -48,6 +49,54 @@ class OnDriver(CommandTest):
             with self.subTest(network=network):
                 said = self.call("check", self.export(network, "--small"), "--target", "opencl")
                 self.assertRegex(said, r"\d+ elements, 0 differ")
+
+    def test_what_was_tuned_is_right_and_recorded_for_this_device(self):
+        model, database = self.export("dqn", "--small"), self.folder / "f.db"
+        tune = ["tune", model, "--target", "opencl", "--db", database, "--seed", "3", "--progress", "none"]
+        said = self.call(*tune, "--trials", "8")
+        self.assertIn("8 trials", said)
+        self.assertNotRegex(said, r"\d (wrong|flaky|crash|hang|fault)")
+        connection = sqlite3.connect(database)
+        self.addCleanup(connection.close)
+        device, = connection.execute("SELECT DISTINCT device FROM environment").fetchone()
+        first = next(row for row in json.loads(self.call("devices", "--json")) if row["name"] == "opencl")
+        self.assertTrue(device.startswith(f"{first['model']} ({first['platform']} {first['driver']}), "), device)
+        artefact = self.folder / "m.tcc"
+        self.call("compile", model, "--target", "opencl", "--db", database, "-o", artefact)
+        self.assertRegex(self.error, r"[1-9]\d* of \d+ kernels as they were tuned")
+        self.assertRegex(self.call("check", model, artefact), r"\d+ elements, 0 differ")
+
+    def test_measuring_needs_a_driver_a_device_and_a_policy_of_gpus(self):
+        tune = ["tune", self.export("dqn", "--small"), "--target", "opencl", "--db", self.folder / "f.db",
+                "--trials", "1"]
+        nowhere = str(self.folder / "no_driver.so")
+        for options, code, message in [
+                (["--device", "opencl:77"], 5, "there is no OpenCL device 77"),
+                (["--device", "cuda:0"], 2, "--device cuda:0: target 'opencl' runs on device 'opencl'"),
+                (["--policy", "in-place"], 2, "target 'opencl' has auto, warm, rotate-weights-L2")]:
+            self.call(*tune, *options, expect=code)
+            self.assertIn(message, self.error)
+        self.call(*tune, expect=5, TCC_OPENCL_DRIVER=nowhere)
+        self.assertIn(f"{nowhere} cannot be loaded", self.error)
+        self.assertIn("pocl-opencl-icd", self.error)
+
+    def test_a_compiled_model_is_inspected_and_timed_kernel_by_kernel(self):
+        artefact = self.folder / "m.tcc"
+        self.call("compile", self.export("dqn", "--small"), "--target", "opencl", "-o", artefact)
+        facts = json.loads(self.call("inspect", artefact, "--json"))
+        self.assertEqual(facts["code"], "OpenCL C")
+        self.assertEqual(facts["limits"], {"block_threads": 256, "shared_bytes": 32768})
+        self.assertGreaterEqual(facts["launches"], facts["calls"])
+        for kernel in facts["kernels"]:
+            self.assertLess(0, kernel["launches"])
+            self.assertLessEqual(kernel["block_threads"], 256)
+            self.assertLessEqual(kernel["shared_bytes"], 32768)
+        said = self.call("bench", artefact, "--iterations", "2", "--profile")
+        self.assertIn("kernels timed by events, kernel by kernel; peaks unknown", said)
+        report = json.loads(self.call("bench", artefact, "--iterations", "2", "--json", "--counters"))
+        self.assertTrue(report["environment"]["gpu"])
+        self.assertEqual(report["counters_missing"], "they are read of NVIDIA's GPUs alone")
+        self.assertTrue(all(kernel["ms"] > 0 for kernel in report["kernels"]))
 
     @unittest.skipUnless(DEBIAN.is_dir(), "no libonnx-testdata")
     def test_a_sample_of_the_node_tests_passes(self):

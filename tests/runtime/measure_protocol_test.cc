@@ -59,12 +59,14 @@ TEST_CASE("messages come back as they were and every cut is noticed", "[runtime]
                  .memory_bytes = uint64_t{141} << 30,
                  .driver = "13.0",
                  .bus = "0000:17:00.0",
-                 .takes_text = true};
+                 .takes_text = true,
+                 .on_host = true};
   ReadyMessage ready =
       ThereAndBack(ReadyMessage{.threads = 1, .device = "H200", .gpu = facts}, DecodeReady);
   REQUIRE(ready.gpu);
   CHECK((ready.gpu->sm == 90 && ready.gpu->multiprocessors == 132 && ready.gpu->takes_text));
   CHECK((ready.gpu->l2_bytes == facts.l2_bytes && ready.gpu->memory_bytes == facts.memory_bytes));
+  CHECK(ready.gpu->on_host);
   CHECK((ready.gpu->driver == "13.0" && ready.gpu->bus == "0000:17:00.0"));
   FailedMessage failed = ThereAndBack(FailedMessage{.message = "why", .ends = true}, DecodeFailed);
   CHECK((failed.message == "why" && failed.ends));
@@ -117,7 +119,7 @@ TEST_CASE("messages come back as they were and every cut is noticed", "[runtime]
 TEST_CASE("values out of range are refused with the field's name", "[runtime][measure]") {
   auto said = [](const auto& decoded) { return Message(decoded.status()); };
   CHECK_THAT(said(DecodeHello(Encode(HelloMessage{.version = 9}))),
-             Contains("hello message: version is 9; expected 4"));
+             Contains("hello message: version is 9; expected 5"));
   CHECK_THAT(said(DecodeHello(Encode(HelloMessage{.threads = 0}))), Contains("threads is 0"));
   CHECK_THAT(said(DecodeBind(Encode(BindMessage{.slot = 2, .artefact = {}}))),
              Contains("bind message: slot is 2"));
@@ -181,7 +183,7 @@ TEST_CASE("frames of unknown kinds and lengths beyond the cap are refused", "[ru
     return Message(ReadFrame(sockets.end(1)).status());
   };
   CHECK_THAT(read({0, 0, 0, 0, 0, 0, 0, 0}), Contains("unknown kind 0"));
-  CHECK_THAT(read({15, 0, 0, 0, 0, 0, 0, 0}), Contains("unknown kind 15"));
+  CHECK_THAT(read({16, 0, 0, 0, 0, 0, 0, 0}), Contains("unknown kind 16"));
   CHECK_THAT(read({1, 0, 0, 0, 1, 0, 0, 16}), Contains("268435457 bytes; expected at most"));
   CHECK_THAT(read({1, 0, 0, 0, 255, 255, 255, 255}), Contains("4294967295 bytes"));
 }
@@ -202,6 +204,38 @@ TEST_CASE("a frame larger than a socket's buffer arrives whole", "[runtime][meas
   CHECK(status == 0);
   REQUIRE(frame.ok());
   CHECK(frame->payload == payload);
+}
+
+TEST_CASE("a payload longer than a frame arrives in parts", "[runtime][measure]") {
+  std::vector<uint8_t> payload(25);
+  for (size_t i = 0; i < payload.size(); ++i) payload[i] = static_cast<uint8_t>(i);
+  for (size_t most : {1, 7, 24, 25, 26}) {
+    SocketPair sockets;
+    const auto send = [&](std::span<const uint8_t> bytes) {
+      SendBytes(sockets.end(0), bytes);
+      return OkStatus();
+    };
+    CHECK(SendInFrames(FrameKind::kLoad, payload, send, most).ok());
+    CHECK(SendInFrames(FrameKind::kDone, {}, send, most).ok());
+    StatusOr<MeasureFrame> frame = ReadFrame(sockets.end(1));
+    REQUIRE(frame.ok());
+    CHECK(frame->kind == FrameKind::kLoad);
+    CHECK(frame->payload == payload);
+    frame = ReadFrame(sockets.end(1));
+    REQUIRE(frame.ok());
+    CHECK(frame->kind == FrameKind::kDone);
+    CHECK(frame->payload.empty());
+  }
+}
+
+TEST_CASE("a frame that ends after a part is not whole", "[runtime][measure]") {
+  SocketPair sockets;
+  SendBytes(sockets.end(0), std::vector<uint8_t>{15, 0, 0, 0, 2, 0, 0, 0, 'a', 'b'});
+  CHECK(absl::IsDeadlineExceeded(
+      ReadFrame(sockets.end(1), In(std::chrono::milliseconds(0))).status()));
+  SendBytes(sockets.end(0), std::vector<uint8_t>{15, 0, 0, 0, 2, 0, 0, 0, 'a', 'b'});
+  sockets.CloseEnd(0);
+  CHECK(absl::IsUnavailable(ReadFrame(sockets.end(1)).status()));
 }
 
 TEST_CASE("writing to a closed socket is an error and no signal", "[runtime][measure]") {

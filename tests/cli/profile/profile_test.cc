@@ -337,7 +337,7 @@ TEST_CASE("a CPU has no counters, and a CUPTI without them is named", "[cli][pro
   Network cpu("native");
   Profile profile = cpu.Profiled(1).value();
   REQUIRE(cpu.Count(profile).ok());
-  CHECK(profile.counters_missing == "they are read of GPUs alone");
+  CHECK(profile.counters_missing == "they are read of NVIDIA's GPUs alone");
   Network gpu("sm_86");
   Variable library("TCC_CUPTI", "/nowhere/libcupti.so");
   profile = gpu.Profiled(1).value();

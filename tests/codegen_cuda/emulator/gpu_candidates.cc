@@ -74,7 +74,7 @@ std::span<const DeviceRow> ToldDevices() {
   return kRows;
 }
 
-GpuTaskOptions OptionsFor(std::span<const DeviceRow> devices) {
+CudaMeasuringOptions OptionsFor(std::span<const DeviceRow> devices) {
   auto context = CudaContext::Open(emulator::EmulatedDriver(), emulator::EmulatedOrdinal(kSm));
   TCC_CHECK(context.ok()) << Message(context.status());
   return {.context = *std::move(context),

@@ -8,7 +8,7 @@
 #include "runtime/artefact/artefact.h"
 #include "runtime/artefact/gpu_program.h"
 #include "runtime/executor/device.h"
-#include "runtime/measure/gpu_task.h"
+#include "runtime/measure/cuda_measuring_queue.h"
 
 // Candidates for the emulated driver, as a search builds them: kernels of an input x, a constant w
 // and a result y, 64 elements each; y is to be x + 2 w.
@@ -20,7 +20,7 @@ inline constexpr int64_t kCandidateCount = 64;  // elements of each operand
 // one does not.
 std::span<const DeviceRow> ToldDevices();
 std::span<const DeviceRow> UntoldDevices();
-GpuTaskOptions OptionsFor(std::span<const DeviceRow> devices);
+CudaMeasuringOptions OptionsFor(std::span<const DeviceRow> devices);
 
 // A kernel of one launch of the symbol.
 GpuKernel KernelOf(const std::string& name, uint32_t buffers);

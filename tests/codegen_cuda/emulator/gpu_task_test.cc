@@ -20,6 +20,10 @@ constexpr GpuTimingLimits kFew{.graph_seconds = 0,
                                .max_sets = 3,
                                .max_seconds = 0.05};
 
+MakeMeasuringQueue QueuesOf(std::span<const DeviceRow> devices) {
+  return CudaMeasuringQueues(OptionsFor(devices));
+}
+
 TaskMessage TaskOf(const Artefact& reference, MeasurePolicy policy = MeasurePolicy::kWarm) {
   return {.roles = {OperandRole::kInput, OperandRole::kConstant, OperandRole::kOutput},
           .seed = 1,
@@ -42,7 +46,7 @@ constexpr MeasurePolicy kGpuPolicies[] = {MeasurePolicy::kWarm, MeasurePolicy::k
 TEST_CASE("right kernels of a GPU are timed, whatever the policy",
           "[codegen_cuda][measure][gpu_task]") {
   for (MeasurePolicy policy : kGpuPolicies) {
-    GpuTask task(TaskOf(Candidate("right"), policy), OptionsFor(ToldDevices()));
+    GpuTask task(TaskOf(Candidate("right"), policy), QueuesOf(ToldDevices()));
     Measurement opened = task.Open();
     INFO(opened.message);
     REQUIRE(opened.status == MeasureStatus::kOk);
@@ -78,7 +82,7 @@ TEST_CASE("wrong kernels of a GPU are told from right ones, and the next one is 
       {WithWorkspace(int64_t{1} << 50), MeasureStatus::kOutOfMemory, "memory"},
       {Candidate("is_missing"), MeasureStatus::kLaunchFailed, "is_missing"},
   };
-  GpuTask task(TaskOf(Candidate("right")), OptionsFor(UntoldDevices()));
+  GpuTask task(TaskOf(Candidate("right")), QueuesOf(UntoldDevices()));
   REQUIRE(task.Open().status == MeasureStatus::kOk);
   for (const Row& row : rows) {
     INFO(row.message);
@@ -99,7 +103,7 @@ TEST_CASE(
     "[codegen_cuda][measure][gpu_task]") {
   TaskMessage message = TaskOf(Candidate("tanh_of_sum"));
   message.terms = kCandidateCount;
-  GpuTask task(message, OptionsFor(ToldDevices()));
+  GpuTask task(message, QueuesOf(ToldDevices()));
   REQUIRE(task.Open().status == MeasureStatus::kOk);
   Measurement rounded = MeasureIn(task, Candidate("tanh_rounded_otherwise"));
   INFO(rounded.message);
@@ -121,9 +125,9 @@ TEST_CASE("a kernel that takes longer than is asked for is right and not timed o
     *milliseconds = 2;
     return kCudaSuccess;
   };
-  GpuTaskOptions options = OptionsFor(ToldDevices());
+  CudaMeasuringOptions options = OptionsFor(ToldDevices());
   options.context = CudaContext::Open(driver, emulator::EmulatedOrdinal(kSm)).value();
-  GpuTask task(TaskOf(Candidate("right")), options);
+  GpuTask task(TaskOf(Candidate("right")), CudaMeasuringQueues(options));
   REQUIRE(task.Open().status == MeasureStatus::kOk);
   Measurement slow = MeasureIn(task, Candidate("right"), 1e-3);
   CHECK(NameOf(slow.status) == "slow");
@@ -134,7 +138,7 @@ TEST_CASE("a kernel that takes longer than is asked for is right and not timed o
 
 TEST_CASE("a kernel that reads far beyond its operands breaks the context, which the task tells",
           "[codegen_cuda][measure][gpu_task]") {
-  GpuTask task(TaskOf(Candidate("right")), OptionsFor(ToldDevices()));
+  GpuTask task(TaskOf(Candidate("right")), QueuesOf(ToldDevices()));
   REQUIRE(task.Open().status == MeasureStatus::kOk);
   CHECK(task.end() == MeasureStatus::kOk);
   Measurement fault = MeasureIn(task, Candidate("reads_far_beyond"));
@@ -154,7 +158,7 @@ TEST_CASE("a policy decides which operands of a GPU's kernel are copied",
                       {MeasurePolicy::kRotateWeightsL2, 2},
                       {MeasurePolicy::kRotateL2, 6}};
   for (const Row& row : rows) {
-    GpuTask task(TaskOf(Candidate("right"), row.policy), OptionsFor(ToldDevices()));
+    GpuTask task(TaskOf(Candidate("right"), row.policy), QueuesOf(ToldDevices()));
     REQUIRE(task.Open().status == MeasureStatus::kOk);
     emulator::RecordDriverCalls();
     REQUIRE(MeasureIn(task, Candidate("right")).status == MeasureStatus::kOk);
@@ -162,7 +166,7 @@ TEST_CASE("a policy decides which operands of a GPU's kernel are copied",
     CHECK(std::ranges::count(emulator::RecordedDriverCalls(), "cuMemcpyDtoDAsync_v2") ==
           row.copies);
   }
-  GpuTask host(TaskOf(Candidate("right"), MeasurePolicy::kInPlace), OptionsFor(ToldDevices()));
+  GpuTask host(TaskOf(Candidate("right"), MeasurePolicy::kInPlace), QueuesOf(ToldDevices()));
   CHECK_THAT(host.Open().message, Contains("'in-place'"));
 }
 
@@ -170,7 +174,7 @@ TEST_CASE("every driver call of a measurement may fail with every error, and sti
           "[codegen_cuda][measure][gpu_task]") {
   emulator::RecordDriverCalls();
   {
-    GpuTask task(TaskOf(Candidate("right"), MeasurePolicy::kRotateL2), OptionsFor(ToldDevices()));
+    GpuTask task(TaskOf(Candidate("right"), MeasurePolicy::kRotateL2), QueuesOf(ToldDevices()));
     REQUIRE(task.Open().status == MeasureStatus::kOk);
   }
   const auto calls = static_cast<int64_t>(emulator::RecordedDriverCalls().size());
@@ -185,9 +189,10 @@ TEST_CASE("every driver call of a measurement may fail with every error, and sti
             CudaContext::Open(emulator::EmulatedDriver(), emulator::EmulatedOrdinal(kSm));
         if (!context.ok()) continue;
         GpuTask task(TaskOf(Candidate("right"), MeasurePolicy::kRotateL2),
-                     {.context = *std::move(context),
-                      .pool = std::make_shared<ThreadPool>(ThreadPoolOptions{.threads = 1}),
-                      .devices = ToldDevices()});
+                     CudaMeasuringQueues(
+                         {.context = *std::move(context),
+                          .pool = std::make_shared<ThreadPool>(ThreadPoolOptions{.threads = 1}),
+                          .devices = ToldDevices()}));
         Measurement opened = task.Open();
         if (opened.status == MeasureStatus::kOk) opened = MeasureIn(task, Candidate("right"));
         if (sticky && opened.status != MeasureStatus::kOk) {
@@ -232,7 +237,7 @@ TEST_CASE("a worker tells of a kernel that does not end, and ends without waitin
           "[codegen_cuda][measure][gpu_task]") {
   emulator::RecordDriverCalls();
   {
-    GpuTask task(TaskOf(Candidate("right")), OptionsFor(ToldDevices()));
+    GpuTask task(TaskOf(Candidate("right")), QueuesOf(ToldDevices()));
     REQUIRE(task.Open().status == MeasureStatus::kOk);
   }
   const auto queries = std::ranges::count(emulator::RecordedDriverCalls(), "cuEventQuery");
@@ -258,7 +263,7 @@ TEST_CASE("a sticky error at any call of a candidate's measurement ends the work
                            "cuMemcpyDtoHAsync_v2", "cuEventRecord"}) {
     emulator::RecordDriverCalls();
     {
-      GpuTask task(TaskOf(Candidate("right")), OptionsFor(ToldDevices()));
+      GpuTask task(TaskOf(Candidate("right")), QueuesOf(ToldDevices()));
       REQUIRE(task.Open().status == MeasureStatus::kOk);
     }
     const auto before = std::ranges::count(emulator::RecordedDriverCalls(), call);

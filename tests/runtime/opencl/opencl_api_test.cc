@@ -29,6 +29,9 @@ static_assert(Same(tcc::kOpenClMaxAllocationBytes, CL_DEVICE_MAX_MEM_ALLOC_SIZE)
 static_assert(Same(tcc::kOpenClMaxArgumentBytes, CL_DEVICE_MAX_PARAMETER_SIZE));
 static_assert(Same(tcc::kOpenClFloatAbilities, CL_DEVICE_SINGLE_FP_CONFIG));
 static_assert(Same(tcc::kOpenClGlobalBytes, CL_DEVICE_GLOBAL_MEM_SIZE));
+static_assert(Same(tcc::kOpenClCacheBytes, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE));
+static_assert(Same(tcc::kOpenClDeviceType, CL_DEVICE_TYPE));
+static_assert(Same(tcc::kOpenClCpu, CL_DEVICE_TYPE_CPU));
 static_assert(Same(tcc::kOpenClLocalBytes, CL_DEVICE_LOCAL_MEM_SIZE));
 static_assert(Same(tcc::kOpenClDeviceName, CL_DEVICE_NAME));
 static_assert(Same(tcc::kOpenClDriverVersion, CL_DRIVER_VERSION));

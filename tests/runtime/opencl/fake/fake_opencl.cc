@@ -238,6 +238,8 @@ OpenClResult clGetDeviceInfo(OpenClDeviceHandle, uint32_t fact, size_t room, voi
   BEGIN_CALL(clGetDeviceInfo);
   const size_t along[] = {fake.max_threads_along, fake.max_threads_along, fake.max_threads_along};
   switch (static_cast<OpenClDeviceFact>(fact)) {
+    case kOpenClDeviceType:
+      return AnswerNumber(OpenClFlags{1 << 2}, room, value, bytes);
     case kOpenClComputeUnits:
       return AnswerNumber(uint32_t{4}, room, value, bytes);
     case kOpenClMaxThreads:
@@ -252,6 +254,8 @@ OpenClResult clGetDeviceInfo(OpenClDeviceHandle, uint32_t fact, size_t room, voi
       return AnswerNumber(fake.argument_bytes, room, value, bytes);
     case kOpenClFloatAbilities:
       return AnswerNumber(kOpenClRoundsDivision, room, value, bytes);
+    case kOpenClCacheBytes:
+      return AnswerNumber(uint64_t{1} << 20, room, value, bytes);
     case kOpenClGlobalBytes:
       return AnswerNumber(4 * fake.max_allocation_bytes, room, value, bytes);
     case kOpenClLocalBytes:
