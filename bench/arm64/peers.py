@@ -29,6 +29,7 @@ PEERS = ROOT / "build/arm64-peers"
 CORE = "neoverse-n1"
 TARGET = "aarch64-v8.2"
 TCC = "tcc"
+TCC_OUTSIDE = "tcc, NCHW"
 # The program of each library, what the table calls it, and its package in Debian.
 LIBRARIES = {
     "openblas": ("OpenBLAS", "libopenblas0-serial"),
@@ -72,7 +73,8 @@ HEAD = """\
 `bench/arm64/peers.sh`, then `bench/arm64/peers.py build/release/bin/tcc -o bench/results/arm64`,
 without an ARM machine: qemu-aarch64 counts what the second run of each operator executes, in f32 on
 one thread. Weights are constants, which all but OpenBLAS pack before; each library has images in
-its own layout, tcc in NCHW. A cell has the instructions for 1000 useful multiply-adds (their fmla
+its own layout. So has "tcc"; "tcc, NCHW" counts what brings images to that layout and back, as the
+first and the last layers of a network do. A cell has the instructions for 1000 useful multiply-adds (their fmla
 are 250 of them) and the share of the peak: useful multiply-adds / 8 to cycles, which are the
 largest of vector / 2, loads / 2, stores and instructions / 4. Winograd's algorithm exceeds 100 %;
 so may a kernel that skips the padding. Caches and latencies are not counted. oneDNN 2.6 has kernels
@@ -142,6 +144,7 @@ def output_of(command, environment, absent=None):
 
 
 def counts_of_tcc(tcc, name, folder):
+    """Counts of the operator alone, and with the kernels that repack its image and result."""
     model = folder / f"{name}.onnx"
     write_model(name, model)
     worker = ["qemu-aarch64", "-cpu", CORE, "-L", "/usr/aarch64-linux-gnu",
@@ -149,7 +152,15 @@ def counts_of_tcc(tcc, name, folder):
     found = os.environ.get("TCC_WORKER_AARCH64", " ".join(worker))
     said = output_of([tcc, "bench", str(model), "--target", TARGET, "--emulate", "--json", "-q"],
                      {"TCC_WORKER_AARCH64": found})
-    return json.loads(said)["total"] if said else None
+    if not said:
+        return {TCC: None, TCC_OUTSIDE: None}
+    kernels = json.loads(said)["kernels"]
+    inside = [kernel for kernel in kernels if not kernel["name"].endswith("_repack")]
+    return {TCC: sum_of(inside), TCC_OUTSIDE: sum_of(kernels)}
+
+
+def sum_of(kernels):
+    return {counted: sum(kernel[counted] for kernel in kernels) for counted in RATES}
 
 
 def counts_of_library(library, plugin, name, folder):
@@ -179,7 +190,7 @@ def cell(name, counts):
 
 def to_best(row):
     """Cycles of tcc to those of the fastest library; None without both."""
-    peers = [cycles(c) for library, c in row["counts"].items() if c and library != TCC]
+    peers = [cycles(c) for library, c in row["counts"].items() if c and library in LIBRARIES]
     return cycles(row["counts"][TCC]) / min(peers) if row["counts"][TCC] and peers else None
 
 
@@ -254,13 +265,13 @@ def main():
     with tempfile.TemporaryDirectory() as made:
         folder = pathlib.Path(made)
         for name in arguments.operators:
-            counts = {TCC: counts_of_tcc(arguments.tcc, name, folder)}
+            counts = counts_of_tcc(arguments.tcc, name, folder)
             for library in libraries:
                 counts[library] = counts_of_library(library, plugin, name, folder)
             rows.append({"name": name, "multiply_adds": multiply_adds(name), "counts": counts})
             print(name, end=" ", file=sys.stderr, flush=True)
     print(file=sys.stderr)
-    columns = [TCC, *libraries]
+    columns = [TCC, TCC_OUTSIDE, *libraries]
     text = table(rows, columns) + remarks(columns)
     print(text, end="")
     if arguments.output:
