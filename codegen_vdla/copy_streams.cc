@@ -20,6 +20,7 @@ using Rows = std::span<const int64_t>;
 
 // Whether `next` can follow `vector` in a row.
 bool Continues(const CopiedVector& vector, const CopiedVector& next) {
+  if (next.channel != (vector.channel + kVdlaBlock) % vector.channels) return false;
   if (vector.element == kPadding || next.element == kPadding) return vector.element == next.element;
   return next.buffer == vector.buffer && next.element == vector.element + kVdlaBlock;
 }
@@ -39,6 +40,7 @@ std::vector<int64_t> RowsOf(Vectors vectors, size_t length) {
   for (size_t at = 0; at + length <= vectors.size(); at += length) {
     if (FirstRow(vectors.subspan(at, length)) < length) break;
     const CopiedVector& first = vectors[at];
+    if (first.channel != vectors[0].channel) break;
     if (first.element != kPadding && buffer.value_or(first.buffer) != first.buffer) break;
     if (first.element != kPadding) buffer = first.buffer;
     rows.push_back(first.element);
@@ -140,7 +142,8 @@ VdlaCopy CopyOf(const RowBox& box, size_t length, const CopiedVector& first, uin
           .pad = {pad(box.above), pad(box.below), pad(box.before), pad(box.behind)},
           .fill = first.fill,
           .flips = first.flips,
-          .output = first.output};
+          .output = first.output,
+          .channel_at = first.channel};
 }
 
 // Returns the box that takes the most vectors from the front; among equals the longest rows. Rows
@@ -195,7 +198,7 @@ std::vector<CopiedVector> Sorted(std::vector<CopiedVector> vectors) {
 
 // Returns the fields that all vectors of a copy share.
 auto TreatmentOf(const CopiedVector& vector) {
-  return std::tuple(vector.on_chip, vector.fill, vector.flips, vector.output);
+  return std::tuple(vector.on_chip, vector.fill, vector.flips, vector.output, vector.channels);
 }
 
 // Returns the number of vectors at the front that are neighbours on the chip and treated alike.
@@ -211,11 +214,13 @@ size_t LeadingNeighbours(Vectors vectors) {
 bool IsEqual(const VdlaCopy& copy, Vectors vectors) {
   size_t at = 0;
   bool equal = true;
-  ForEachVector(copy, [&](int64_t vector, int64_t element) {
+  const uint32_t channels = vectors[0].channels;
+  ForEachChannels(copy, channels, [&](int64_t vector, int64_t element, int64_t channel) {
     const CopiedVector& wanted = vectors[at++];
-    const std::tuple treatment(copy.on_chip, copy.fill, copy.flips, copy.output);
+    const std::tuple treatment(copy.on_chip, copy.fill, copy.flips, copy.output, channels);
     equal &= TreatmentOf(wanted) == treatment && wanted.vector == vector &&
-             wanted.element == element && (element == kPadding || wanted.buffer == copy.buffer);
+             wanted.channel == channel && wanted.element == element &&
+             (element == kPadding || wanted.buffer == copy.buffer);
   });
   return equal;
 }

@@ -16,6 +16,7 @@ struct CopiedVector {
   int8_t fill = 0;      // this and the rest as in VdlaCopy
   bool flips = false;
   uint32_t output = kVdlaNoOutput;
+  uint32_t channel = 0, channels = kVdlaBlock;  // the first one in the output stage; all of its
   bool operator==(const CopiedVector&) const = default;
 };
 // The element of a vector that is filled without a read, as in ForEachVector.

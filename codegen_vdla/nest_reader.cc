@@ -175,33 +175,40 @@ Status NestReader::CollectResult(const Store& store, int64_t to, const Expr& val
   TCC_ASSIGN_OR_RETURN(const int64_t from, values_.ValueOf(output.sum->indices[0], in));
   copy.on_chip = VdlaMemory::kSums;
   TCC_ASSIGN_OR_RETURN(copy.vector, VectorOf(output.sum->buffer, from, 1, in));
-  TCC_ASSIGN_OR_RETURN(copy.output, OutputOf(output, to, in));
+  TCC_RETURN_IF_ERROR(SetOutput(output, in, copy));
   nest_.copies.push_back(copy);
   return OkStatus();
 }
 
-// Returns the number of the output stage with the steps, which make 16 bytes at `element`.
-StatusOr<uint32_t> NestReader::OutputOf(const OutputSteps& steps, int64_t element, const Stmt& in) {
-  if (steps.steps.empty()) return kVdlaNoOutput;
-  VdlaOutput output = {.channels = kVdlaBlock};
+// Makes the copy of a vector go through the output stage with the steps, if there are any.
+Status NestReader::SetOutput(const OutputSteps& steps, const Stmt& in, CopiedVector& copy) {
+  if (steps.steps.empty()) return OkStatus();
+  VdlaOutput output;
+  int64_t channels = kVdlaBlock;
+  std::optional<int64_t> channel;
   for (const OutputStep& step : steps.steps) {
     output.steps.push_back(step.step);
     if (!step.operand) continue;
     const Load& load = *step.operand;
     TCC_ASSIGN_OR_RETURN(const int64_t index, values_.ValueOf(load.indices[0], in));
     TCC_ASSIGN_OR_RETURN(const CopiedVector operand, InMemory(load.buffer, index, in));
-    const int64_t channels = operands_.at(load.buffer).elements;
-    if (channels % kVdlaBlock != 0 || element % channels != index) {
-      return Refuse(in, "element {} of '{}', {} channels, for result {}; expected its channel",
-                    index, load.buffer->name, channels, element);
+    const int64_t elements = operands_.at(load.buffer).elements;
+    const bool fits = index % kVdlaBlock == 0 && elements % kVdlaBlock == 0 &&
+                      (!channel || (index == *channel && elements == channels));
+    if (!fits) {
+      return Refuse(in, "element {} of '{}', which has {}; expected one channel in all operands",
+                    index, load.buffer->name, elements);
     }
-    output.channels = static_cast<uint32_t>(channels);
+    channel = index;
+    channels = elements;
     output.steps.back().buffer = operand.buffer;
   }
+  output.channels = copy.channels = static_cast<uint32_t>(channels);
+  copy.channel = static_cast<uint32_t>(channel.value_or(0));
   const auto known = std::ranges::find(outputs_, output);
-  const auto number = static_cast<uint32_t>(known - outputs_.begin());
+  copy.output = static_cast<uint32_t>(known - outputs_.begin());
   if (known == outputs_.end()) outputs_.push_back(std::move(output));
-  return number;
+  return OkStatus();
 }
 
 // Returns the copy of a vector from memory, or its padding: `value` is an arm of what is stored.

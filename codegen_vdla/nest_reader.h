@@ -47,7 +47,7 @@ class NestReader {
   Status CollectStore(const Store& store, int64_t to, const Expr& value);
   Status CollectCall(const IntrinsicCall& call);
   Status CollectResult(const Store& store, int64_t to, const Expr& value);
-  StatusOr<uint32_t> OutputOf(const OutputSteps& steps, int64_t element, const Stmt& in);
+  Status SetOutput(const OutputSteps& steps, const Stmt& in, CopiedVector& copy);
   void AddMicroOp(const VdlaMicroOp& op);
   StatusOr<Expr> Chosen(const Expr& value, const Stmt& in);
   StatusOr<int64_t> VectorOf(const Var& buffer, int64_t index, int64_t unit, const Stmt& in);

@@ -30,7 +30,9 @@ std::string WorkText(const VdlaCopy& copy) {
                   fmt::join(copy.stride, ","), fmt::join(copy.pad, ","));
   if (copy.fill != 0) text += fmt::format(" fill {}", copy.fill);
   if (copy.flips) text += " flip";
-  if (copy.output != kVdlaNoOutput) text += fmt::format(" output {}", copy.output);
+  if (copy.output != kVdlaNoOutput) {
+    text += fmt::format(" output {} channel {}", copy.output, copy.channel_at);
+  }
   return text;
 }
 

@@ -23,6 +23,7 @@
 #include "schedule/sketches/flash_attention.h"
 #include "schedule/sketches/gpu/mma_product.h"
 #include "schedule/sketches/schedule_choice.h"
+#include "schedule/sketches/vdla/vdla_rules.h"
 #include "schedule/space/free_schedule.h"
 #include "schedule/space/runnable_schedule.h"
 #include "support/stop.h"
@@ -102,6 +103,7 @@ constexpr std::string_view kOffloaded = "accelerator_blocks";
 // Returns whether the variant is expected to take less time than those behind its row.
 bool Gains(const Task& task, const Variant& variant, const Target& target) {
   if (!variant.saves_time || !variant.row->gains(target)) return false;
+  if (variant.row->name == kOffloaded) return HasVdlaTile(TwinOf(variant.fn));
   const int pairs = PlanePairsOf(variant.fn);
   if (pairs == 0) return true;
   auto saves_time = [&](std::string_view name) {

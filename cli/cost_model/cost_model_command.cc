@@ -105,7 +105,7 @@ StatusOr<DeviceProfile> StartOf(const CostModelCommand& command,
     TCC_RETURN_IF_ERROR(ExpectModelFor(target, model, "--start " + command.start));
     return model.profile;
   }
-  if (target.kind != TargetKind::kGpu) return DeviceProfileOf(target);
+  if (!IsCuda(target)) return DeviceProfileOf(target);
   std::set<std::string> devices;
   for (const MeasuredTask& task : tasks) {
     if (task.target == target.name) devices.insert(task.device);

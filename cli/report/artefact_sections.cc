@@ -191,10 +191,12 @@ std::string SummarySection(const ArtefactView& view) {
   for (const auto& [key, value] : metadata.properties) facts.emplace_back(key, value);
   std::erase_if(facts, [](const auto& fact) { return fact.second.empty(); });
   if (view.times != nullptr) {
-    facts.emplace_back("time",
-                       fmt::format("{:.3g} ms in kernels, on {}; peaks {:.0f} GFLOP/s, {:.1f} GB/s",
-                                   1e3 * SumOf(*view.times), view.times->machine,
-                                   view.times->peaks.fma_gflops, view.times->peaks.memory_gbytes));
+    const DevicePeaks& peaks = view.times->peaks;
+    const std::string known =
+        fmt::format("{:.0f} GFLOP/s, {:.1f} GB/s", peaks.fma_gflops, peaks.memory_gbytes);
+    facts.emplace_back(
+        "time", fmt::format("{:.3g} ms in kernels, on {}; peaks {}", 1e3 * SumOf(*view.times),
+                            view.times->machine, peaks.fma_gflops > 0 ? known : "unknown"));
   }
   std::string note;
   if (view.times != nullptr && !view.times->warning.empty()) {

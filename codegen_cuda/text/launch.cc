@@ -249,7 +249,8 @@ class LaunchFinder {
       used.written = IsWritten(launch.body, var);
       used.read = IsRead(launch.body, var);
       used.handed = goes_on && used.written && used.read;
-      if (used.written || UsesVar(launch.body, var)) launch.launch.arguments.push_back(used);
+      // A hint to prefetch is not written down.
+      if (used.written || used.read) launch.launch.arguments.push_back(used);
     }
     if (goes_on) launch.launch.arguments.push_back({KernelArgument::Kind::kTickets, 0, true});
     for (size_t i = 0; i < fn_.vars.size(); ++i) {

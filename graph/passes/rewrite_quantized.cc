@@ -142,6 +142,83 @@ std::optional<Bytes> BytesOf(const Graph& graph, int producer) {
   return bytes;
 }
 
+// Returns whether a QuantizeLinear gives bytes of the type, step and zero point that the operand
+// has: one number each, the step positive.
+bool Makes(const Graph& graph, const Node& quantizer, const Bytes& bytes) {
+  if (graph.value(quantizer.outputs[0]).dtype != graph.value(bytes.value).dtype) return false;
+  const bool has_zero = ZeroOf(quantizer) != kNoValue;
+  const Tensor* scale = graph.ConstantOf(quantizer.inputs[1]);
+  const Tensor* zero = has_zero ? graph.ConstantOf(ZeroOf(quantizer)) : nullptr;
+  const Tensor* own_scale = graph.ConstantOf(bytes.scale);
+  const Tensor* own_zero = bytes.zero == kNoValue ? nullptr : graph.ConstantOf(bytes.zero);
+  if (!scale || (has_zero && !zero)) return false;
+  for (const Tensor* tensor : {scale, zero, own_scale, own_zero}) {
+    if (tensor && CountOf(*tensor) != 1) return false;
+  }
+  auto number = [](const Tensor* tensor) { return tensor ? ElementAsDouble(*tensor, 0) : 0; };
+  return number(own_scale) > 0 && number(scale) == number(own_scale) &&
+         number(zero) == number(own_zero);
+}
+
+// Returns the QuantizeLinear that alone reads the value and gives the bytes that it was made of;
+// -1 if there is none.
+int RequantizerOf(const Graph& graph, const ValueUses& uses, ValueId value, const Bytes& bytes) {
+  if (!uses.HasOneReader(value)) return -1;
+  const int n = uses.readers[value][0];
+  const Node& reader = graph.nodes[n];
+  const bool fits = reader.op == OpKind::kQuantizeLinear && reader.inputs[0] == value &&
+                    Makes(graph, reader, bytes);
+  return fits ? n : -1;
+}
+
+// Rectifies numbers before they become bytes rather than after: the bytes of a Relu of numbers that
+// bytes mean are those of a Relu of what the bytes were made of.
+class Rectifier {
+ public:
+  explicit Rectifier(Graph& graph)
+      : graph_(graph), producers_(ProducersOf(graph)), uses_(UsesOf(graph)) {}
+
+  void Run() {
+    std::set<int> dropped;
+    for (int n = 0; n < static_cast<int>(graph_.nodes.size()); ++n) {
+      const int requantizer = Swap(n);
+      if (requantizer < 0) continue;
+      dropped.insert(requantizer);
+    }
+    std::vector<Node> kept;
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+      if (!dropped.contains(static_cast<int>(n))) kept.push_back(std::move(graph_.nodes[n]));
+    }
+    graph_.nodes = std::move(kept);
+  }
+
+ private:
+  // Swaps the Relu with the quantizer before it. Returns the quantizer behind it, whose result is
+  // that of the one before now, or -1 if nothing has changed.
+  int Swap(int n) {
+    Node& relu = graph_.nodes[n];
+    if (relu.op != OpKind::kRelu || !uses_.HasOneReader(relu.inputs[0])) return -1;
+    const std::optional<Bytes> bytes = BytesOf(graph_, producers_[relu.inputs[0]]);
+    if (!bytes || !IsByte(graph_, bytes->value) || !uses_.HasOneReader(bytes->value)) return -1;
+    const int first = producers_[bytes->value];
+    if (first < 0 || graph_.nodes[first].op != OpKind::kQuantizeLinear) return -1;
+    Node& quantizer = graph_.nodes[first];
+    const bool fits =
+        Makes(graph_, quantizer, *bytes) && graph_.value(quantizer.inputs[0]).dtype == kFloat32;
+    const int last = fits ? RequantizerOf(graph_, uses_, relu.outputs[0], *bytes) : -1;
+    if (last < 0) return -1;
+    relu.inputs[0] = quantizer.inputs[0];
+    quantizer.inputs[0] = relu.outputs[0];
+    quantizer.outputs = graph_.nodes[last].outputs;
+    std::swap(relu, quantizer);
+    return last;
+  }
+
+  Graph& graph_;
+  const std::vector<int> producers_;
+  const ValueUses uses_;
+};
+
 // Returns whether an i32 holds the sum of `terms` products of the data with a weight: each factor
 // is a byte less its zero point.
 bool FitsWord(const Graph& graph, const Bytes& weight, int64_t terms) {
@@ -276,25 +353,6 @@ class Rewriter {
     return fits;
   }
 
-  // Returns the QuantizeLinear that alone reads the value and gives the bytes that it was made of;
-  // -1 if there is none.
-  int RequantizerOf(ValueId value, const Bytes& bytes) const {
-    if (!uses_.HasOneReader(value)) return -1;
-    int n = uses_.readers[value][0];
-    const Node& reader = graph_.nodes[n];
-    if (reader.op != OpKind::kQuantizeLinear || reader.inputs[0] != value) return -1;
-    if (graph_.value(reader.outputs[0]).dtype != graph_.value(bytes.value).dtype) return -1;
-    const Tensor* scale = graph_.ConstantOf(reader.inputs[1]);
-    bool has_zero = reader.inputs.size() > 2 && reader.inputs[2] != kNoValue;
-    const Tensor* zero = has_zero ? graph_.ConstantOf(reader.inputs[2]) : nullptr;
-    if (!scale || CountOf(*scale) != 1 || (has_zero && (!zero || CountOf(*zero) != 1))) return -1;
-    auto number = [&](const Tensor* tensor) { return tensor ? ElementAsDouble(*tensor, 0) : 0; };
-    const Tensor* own_zero = bytes.zero == kNoValue ? nullptr : graph_.ConstantOf(bytes.zero);
-    bool is_same =
-        number(scale) == number(graph_.ConstantOf(bytes.scale)) && number(zero) == number(own_zero);
-    return is_same ? n : -1;
-  }
-
   // Appends the node over bytes, with the bytes of the quantizer behind it as its result, if it
   // only picks elements and the quantizer undoes what made numbers of them. Returns false if the
   // node stays.
@@ -303,8 +361,7 @@ class Rewriter {
     std::optional<Bytes> bytes = BytesOf(graph_, producers_[node.inputs[0]]);
     if (!bytes || CountOf(*graph_.ConstantOf(bytes->scale)) != 1) return false;
     if (!IsByte(graph_, bytes->value)) return false;
-    if (ElementAsDouble(*graph_.ConstantOf(bytes->scale), 0) <= 0) return false;
-    int quantizer = RequantizerOf(node.outputs[0], *bytes);
+    int quantizer = RequantizerOf(graph_, uses_, node.outputs[0], *bytes);
     if (quantizer < 0) return false;
     node.inputs[0] = bytes->value;
     node.outputs = graph_.nodes[quantizer].outputs;
@@ -504,6 +561,7 @@ class Rewriter {
 
 Status RewriteQuantized(Graph& graph) {
   Widener(graph).Run();
+  Rectifier(graph).Run();
   Rewriter(graph).Run();
   return RemoveDead(graph);
 }

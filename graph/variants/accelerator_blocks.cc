@@ -219,9 +219,21 @@ class BlockedProgram {
         return index.same_as(axis.var);
       });
     };
+    // An operand has one number for each channel, the last axis.
+    const auto is_by_channel = [&](const Load& load) {
+      const Buffer* buffer = FindBuffer(result_, load.buffer);
+      const Axis& channel = map->axes.back();
+      const auto all = std::ranges::count_if(
+          load.indices, [&](const Expr& index) { return index.same_as(channel.var); });
+      return buffer && buffer->scope == Scope::kConstant && all == 1 &&
+             std::ranges::all_of(load.indices, [&](const Expr& index) {
+               return index.same_as(channel.var) || IsConstant(index, 0);
+             });
+    };
     const bool reads_elsewhere = Contains(map->values[0], [&](const Expr& value) {
       const auto* load = value.as<Load>();
-      return load && load->buffer == sums_var() && !is_in_place(load->indices);
+      if (!load) return false;
+      return load->buffer == sums_var() ? !is_in_place(load->indices) : !is_by_channel(*load);
     });
     if (reads_elsewhere || !is_in_place(map->indices[0])) return false;
     map_ = *map;

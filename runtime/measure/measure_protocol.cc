@@ -508,7 +508,15 @@ StatusOr<MeasureFrame> ReadFrame(int stream, const Deadline& deadline) {
       return InvalidInput("a frame has {} bytes; expected at most {}", length, kMaxFrameBytes);
     }
     frame.kind = static_cast<FrameKind>(kind);
+    const bool is_part = frame.kind == FrameKind::kPart;
+    if (is_part && (length == 0 || frame.payload.size() > kMaxPayloadBytes)) {
+      return InvalidInput("a part of {} bytes behind {}; expected at most {} in all", length,
+                          frame.payload.size(), kMaxPayloadBytes);
+    }
     TCC_RETURN_IF_ERROR(ReceiveMore(stream, length, deadline, frame.payload));
+    if (is_part && deadline && std::chrono::steady_clock::now() > *deadline) {
+      return absl::DeadlineExceededError("a frame was not whole in time");
+    }
   }
   return frame;
 }

@@ -41,6 +41,7 @@ namespace tcc {
 
 inline constexpr uint32_t kMeasureProtocolVersion = 5;
 inline constexpr uint32_t kMaxFrameBytes = uint32_t{256} << 20;
+inline constexpr uint64_t kMaxPayloadBytes = uint64_t{64} * kMaxFrameBytes;  // in several frames
 
 enum class FrameKind : uint32_t {
   kHello = 1,

@@ -29,10 +29,11 @@ StatusOr<std::unique_ptr<OpenClQueue>> MakeTransfers(const std::shared_ptr<OpenC
 class OpenClMeasuringQueue final : public MeasuringQueue {
  public:
   OpenClMeasuringQueue(std::shared_ptr<OpenClMemory> memory, std::shared_ptr<ThreadPool> pool,
-                       std::unique_ptr<OpenClQueue> transfers)
+                       std::unique_ptr<OpenClQueue> transfers, OpenClBlock probe)
       : memory_(std::move(memory)),
         load_{.pool = std::move(pool), .device = MakeOpenClDevice(memory_)},
-        transfers_(std::move(transfers)) {}
+        transfers_(std::move(transfers)),
+        probe_(std::move(probe)) {}
 
   StatusOr<std::shared_ptr<uint8_t>> Allocate(int64_t bytes, std::string_view what) override {
     TCC_ASSIGN_OR_RETURN(OpenClBlock block, OpenClBlock::Allocate(memory_, bytes, what));
@@ -68,7 +69,12 @@ class OpenClMeasuringQueue final : public MeasuringQueue {
   }
 
   void LimitRuns(double) override {}
-  Status Finish() override { return transfers_->Finish(); }
+  // Reads a byte, too: a driver whose context a kernel broke may say nothing when it is waited for.
+  Status Finish() override {
+    TCC_RETURN_IF_ERROR(transfers_->Finish());
+    uint8_t byte = 0;
+    return transfers_->Download({&byte, 1}, probe_.data());
+  }
 
   // PoCL links a kernel at its first launch, which takes 0.4 s: the run that warms up does that.
   StatusOr<double> TimeOnce(const QueuedCandidate& candidate,
@@ -111,6 +117,7 @@ class OpenClMeasuringQueue final : public MeasuringQueue {
   std::shared_ptr<OpenClMemory> memory_;
   LoadOptions load_;
   std::unique_ptr<OpenClQueue> transfers_;
+  OpenClBlock probe_;
 };
 
 }  // namespace
@@ -120,7 +127,9 @@ MakeMeasuringQueue OpenClMeasuringQueues(std::shared_ptr<OpenClMemory> memory,
   return [memory = std::move(memory),
           pool = std::move(pool)]() -> StatusOr<std::unique_ptr<MeasuringQueue>> {
     TCC_ASSIGN_OR_RETURN(std::unique_ptr<OpenClQueue> transfers, MakeTransfers(memory));
-    return std::make_unique<OpenClMeasuringQueue>(memory, pool, std::move(transfers));
+    TCC_ASSIGN_OR_RETURN(OpenClBlock probe, OpenClBlock::Allocate(memory, 1, "a byte"));
+    return std::make_unique<OpenClMeasuringQueue>(memory, pool, std::move(transfers),
+                                                  std::move(probe));
   };
 }
 

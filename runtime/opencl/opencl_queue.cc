@@ -245,7 +245,9 @@ StatusOr<double> OpenClQueue::SecondsOfLaunches() const {
     first = std::min(first, start);
     last = std::max(last, end);
   }
-  return last <= first ? 0 : 1e-9 * static_cast<double>(last - first);
+  // A clock may be coarser than a short kernel; no kernel takes no time.
+  const uint64_t nanoseconds = last > first ? last - first : 1;
+  return 1e-9 * static_cast<double>(nanoseconds);
 }
 
 // Waits for earlier work first, since nothing orders the work of two queues.

@@ -42,12 +42,13 @@ void VdlaChip::Load(const VdlaCopy& copy, std::span<const uint8_t> operand) {
 void VdlaChip::Store(const VdlaProgram& program, const VdlaCopy& copy,
                      std::span<const std::span<uint8_t>> operands) const {
   uint8_t* memory = operands[copy.buffer].data();
-  const VdlaOutput* output = copy.output == kVdlaNoOutput ? nullptr : &program.outputs[copy.output];
-  const bool narrows = output != nullptr && MakesBytes(*output);
-  ForEachVector(copy, [&](int64_t vector, int64_t element) {
+  const bool has_output = copy.output != kVdlaNoOutput;
+  const VdlaOutput output = has_output ? program.outputs[copy.output] : VdlaOutput{kVdlaBlock, {}};
+  const bool narrows = MakesBytes(output);
+  ForEachChannels(copy, output.channels, [&](int64_t vector, int64_t element, int64_t channel) {
     VdlaSums sums;
     std::memcpy(sums.data(), sums_.data() + vector * kVdlaBlock, sizeof(sums));
-    if (output != nullptr) RunOutput(*output, element % output->channels, operands, sums);
+    RunOutput(output, channel, operands, sums);
     if (narrows) {
       std::ranges::transform(sums, memory + element,
                              [](int32_t byte) { return static_cast<uint8_t>(byte); });

@@ -1,7 +1,7 @@
 #include "runtime/vdla/vdla_facts.h"
 
 #include <algorithm>
-#include <vector>
+#include <set>
 
 #include "runtime/vdla/vdla_output.h"
 #include "support/check.h"
@@ -57,11 +57,11 @@ int64_t OutputBytes(const VdlaProgram& program, const VdlaCopy& copy) {
   if (copy.output == kVdlaNoOutput) return 0;
   const VdlaOutput& output = program.outputs[copy.output];
   const int64_t operands = std::ranges::count_if(output.steps, &VdlaOutputStep::is_by_channel);
-  std::vector<bool> touched(output.channels / kVdlaBlock);
-  ForEachVector(copy, [&](int64_t, int64_t element) {
-    touched[element % output.channels / kVdlaBlock] = true;
-  });
-  const int64_t blocks = std::ranges::count(touched, true);
+  if (operands == 0) return 0;
+  std::set<int64_t> touched;
+  ForEachChannels(copy, output.channels,
+                  [&](int64_t, int64_t, int64_t channel) { touched.insert(channel); });
+  const auto blocks = static_cast<int64_t>(touched.size());
   return blocks * operands * kVdlaBlock * static_cast<int64_t>(sizeof(int32_t));
 }
 

@@ -61,4 +61,15 @@ void ForEachVector(const VdlaCopy& copy, Visit visit) {
   }
 }
 
+// Calls visit(vector on the chip, element in memory, first of 16 channels) for each vector of a
+// store through an output stage of so many channels.
+template <typename Visit>
+void ForEachChannels(const VdlaCopy& copy, uint32_t channels, Visit visit) {
+  int64_t x = 0;
+  ForEachVector(copy, [&](int64_t vector, int64_t element) {
+    visit(vector, element, (copy.channel_at + x * kVdlaBlock) % channels);
+    x = (x + 1) % copy.size[0];
+  });
+}
+
 }  // namespace tcc

@@ -5,8 +5,16 @@
 
 namespace tcc {
 
+namespace {
+
+// The first word of an image. Its last byte grows when programs get other bytes.
+constexpr uint32_t kImageVersion = 0x56444c02;
+
+}  // namespace
+
 std::vector<uint8_t> VdlaImageBytes(const VdlaImage& image) {
   ByteWriter writer;
+  writer.U32(kImageVersion);
   writer.Count(image.programs.size());
   for (const std::optional<VdlaProgram>& program : image.programs) {
     writer.U8(program ? 1 : 0);
@@ -19,6 +27,11 @@ std::vector<uint8_t> VdlaImageBytes(const VdlaImage& image) {
 StatusOr<VdlaImage> ParseVdlaImage(std::span<const uint8_t> bytes, const VdlaConfig& config) {
   ByteReader reader(bytes, "vdla image");
   VdlaImage image;
+  const uint32_t version = reader.U32();
+  if (reader.ok() && version != kImageVersion) {
+    return InvalidInput("vdla image is of version {:#x}; expected {:#x}; compile the model again",
+                        version, kImageVersion);
+  }
   const size_t kernels = reader.Count(1);
   for (size_t k = 0; k < kernels && reader.ok(); ++k) {
     image.programs.emplace_back();

@@ -70,8 +70,7 @@ struct VdlaOutputStep {
 // last step makes these, else words. A store fetches the operands of each block of 16 channels that
 // it touches before its results leave.
 struct VdlaOutput {
-  // A multiple of 16; the channel of an element in memory is its number mod channels.
-  uint32_t channels = 0;
+  uint32_t channels = 0;  // a multiple of 16
   std::vector<VdlaOutputStep> steps = {};
   bool operator==(const VdlaOutput&) const = default;
 };
@@ -102,8 +101,11 @@ struct VdlaCopy {
   int8_t fill = 0;
   // Make a load's elements, unsigned bytes, signed ones that are 128 less.
   bool flips = false;
-  // The number of the program's output stage that a store uses, or kVdlaNoOutput.
+  // The number of the program's output stage that a store uses, or kVdlaNoOutput, and the channel
+  // that each row of the box begins at, a multiple of 16. The last channel is followed by the
+  // first.
   uint32_t output = kVdlaNoOutput;
+  uint32_t channel_at = 0;
   bool operator==(const VdlaCopy&) const = default;
 };
 

@@ -33,7 +33,8 @@ auto FieldsOf(Record& record) {
     return std::tie(record.pop_previous, record.pop_next, record.push_previous, record.push_next);
   } else if constexpr (std::is_same_v<Type, VdlaCopy>) {
     return std::tie(record.on_chip, record.on_chip_at, record.buffer, record.memory_at, record.size,
-                    record.stride, record.pad, record.fill, record.flips, record.output);
+                    record.stride, record.pad, record.fill, record.flips, record.output,
+                    record.channel_at);
   } else if constexpr (std::is_same_v<Type, VdlaOutputStep>) {
     return std::tie(record.op, record.number, record.is_by_channel, record.buffer);
   } else {
@@ -153,7 +154,7 @@ Status CheckBox(const VdlaCopy& copy, const VdlaConfig& config) {
                       copy.on_chip_at, NameOf(copy.on_chip), vectors);
 }
 
-// Checks the output stage of a copy. Vectors must begin at multiples of 16, as channels do.
+// Checks the output stage of a copy.
 Status CheckOutput(const VdlaCopy& copy, const VdlaProgram& program) {
   if (copy.output == kVdlaNoOutput) return OkStatus();
   if (copy.on_chip != VdlaMemory::kSums) {
@@ -162,12 +163,10 @@ Status CheckOutput(const VdlaCopy& copy, const VdlaProgram& program) {
   if (copy.output >= program.outputs.size()) {
     return InvalidInput("output: {}; the program has {}", copy.output, program.outputs.size());
   }
-  for (int64_t elements : {copy.memory_at, copy.stride[0], copy.stride[1]}) {
-    if (elements % kVdlaBlock == 0) continue;
-    return InvalidInput("memory_at, stride: {}; an output stage needs multiples of {}", elements,
-                        kVdlaBlock);
-  }
-  return OkStatus();
+  const uint32_t channels = program.outputs[copy.output].channels;
+  if (copy.channel_at % kVdlaBlock == 0 && copy.channel_at < channels) return OkStatus();
+  return InvalidInput("channel_at: {}; expected a multiple of {} below {}", copy.channel_at,
+                      kVdlaBlock, channels);
 }
 
 Status CheckCopy(const VdlaCopy& copy, const VdlaProgram& program, const VdlaConfig& config) {

@@ -181,6 +181,16 @@ TEST_CASE("what lies in one array of a block lies in places of it", "[codegen_op
   CHECK(Has(text, "TCC_SHARED_AT(float, R, 0, 512);"));
 }
 
+TEST_CASE("what is prefetched and not read leaves no unused names", "[codegen_opencl]") {
+  std::string text = TextOf(R"(
+    fn copy(A: f32[64], Hinted: f32[128], B: f32[64]) lowered {
+      for t in 0..64 threadIdx.x {
+        let behind = t + 64 in { prefetch Hinted[behind] }
+        B[t] = A[t] } })");
+  CHECK_FALSE(Has(text, "Hinted"));
+  CHECK_FALSE(Has(text, "behind"));
+}
+
 TEST_CASE("every scalar operation of every type compiles", "[codegen_opencl]") {
   constexpr std::string_view kNames[] = {
 #define TCC_NAME(text, op, arity, rule, semantics) text,

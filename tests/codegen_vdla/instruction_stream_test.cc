@@ -239,6 +239,34 @@ TEST_CASE("the output stage reads numbers of channels, and bytes in between",
                              {.op = VdlaOutputOp::kToInt8}}});
 }
 
+TEST_CASE("results that are a part of each row go out row by row", "[codegen_vdla][stream]") {
+  // Two pixels of 32 channels, in rows of 40.
+  const VdlaProgram program = CheckOnMachine(Parsed(R"(
+    fn f(A: i8[32], B: i8[512], c: i32[32], Y: i32[80]) lowered {
+      alloc A_l: i8[32] local
+      alloc B_l: i8[512] local
+      alloc C_l: i32[64] local
+      for l in 0..32 { A_l[l] = A[l] }
+      for w in 0..512 { B_l[w] = B[w] }
+      for p in 0..64 { C_l[p] = 0 }
+      for i in 0..2 { for o in 0..2 { intrinsic vdla_gemv_16x16 {
+        for p in 0..16 { for l in 0..16 {
+          C_l[i * 32 + o * 16 + p] = C_l[i * 32 + o * 16 + p]
+              + i32(A_l[i * 16 + l]) * i32(B_l[(o * 16 + p) * 16 + l])
+        } } } } }
+      for i in 0..2 { for o in 0..2 { for p in 0..16 {
+        Y[i * 40 + o * 16 + p + 8] = C_l[i * 32 + o * 16 + p] + c[o * 16 + p]
+      } } }
+    })"));
+  CHECK(std::get<VdlaCopy>(program.instructions.back().work) ==
+        VdlaCopy{.on_chip = VdlaMemory::kSums,
+                 .buffer = 3,
+                 .memory_at = 8,
+                 .size = {2, 2, 1},
+                 .stride = {40, 0},
+                 .output = 0});
+}
+
 TEST_CASE("integers of channels may be added to sums that stay words", "[codegen_vdla][stream]") {
   const VdlaProgram program = CheckOnMachine(Parsed(R"(
     fn f(A: i8[16], B: i8[256], b: i32[16], c: i32[16], C: i32[16]) lowered {
@@ -313,8 +341,10 @@ TEST_CASE("results that no output stage makes are refused by name", "[codegen_vd
   CHECK(refused("i8(2.0 / f32({s}))") ==
         "expected a constant or a parameter as an operand of the output stage");
   CHECK(refused("i8(f32({s}) * k[o * 16 + 15 - p])") == "expected 16 neighbours in a loop");
-  CHECK(refused("i8(f32({s}) * k[p])") ==
-        "element 0 of 'k', 32 channels, for result 48; expected its channel");
+  CHECK(refused("i8(f32({s}) * k[o * 16 + p] + b[p])") ==
+        "element 0 of 'b', which has 32; expected one channel in all operands");
+  CHECK(refused("i8(f32({s}) * k[o * 16 + p] + f32(i32(f32(A[p]))))") ==
+        "expected a constant or a parameter as an operand of the output stage");
 }
 
 TEST_CASE("conditions on a whole vector are taken", "[codegen_vdla][stream]") {

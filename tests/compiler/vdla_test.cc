@@ -8,6 +8,7 @@
 #include "codegen_vdla/vdla_backend.h"
 #include "compiler/kernels.h"
 #include "lower/lower_kernel.h"
+#include "models/zoo/graph_builder.h"
 #include "schedule/sketches/parts/sketch.h"
 #include "support/random.h"
 #include "tests/compiler/product_graphs.h"
@@ -76,6 +77,7 @@ TEST_CASE("the accelerator multiplies bytes as the interpreter does", "[compiler
       CaseOf("5x5 with holes", {16, 16, 13, 5, 1, 2, 4, 1}),
       {"product", OpKind::kMatMulInteger, {12, 64}, {64, 48}, {12, 48}},
       {"one row", OpKind::kMatMulInteger, {1, 512}, {512, 160}, {1, 160}},
+      {"a batch of one", OpKind::kMatMulInteger, {1, 12, 64}, {64, 48}, {1, 12, 48}},
       {"rows of two dimensions", OpKind::kMatMulInteger, {3, 5, 32}, {32, 16}, {3, 5, 16}},
       {"one dimension",
        OpKind::kConvInteger,
@@ -109,6 +111,59 @@ TEST_CASE("what makes bytes of a product runs with it on the accelerator", "[com
   CHECK(stored(*product) == 48 * 14 * 15);
   CHECK(product->nodes == std::vector<std::string>{"sums", "shifted", "real", "scaled", "biased",
                                                    "fine", "again", "relu", "narrow"});
+}
+
+TEST_CASE("byte results of two products meet in one tensor", "[compiler][vdla]") {
+  GraphBuilder builder("joined", 5);
+  const ValueId x = builder.Input("x", {1, 16, 6, 7});
+  const std::map<std::string, Attribute> to_byte = {{"axis", int64_t{1}}, {"to", ToString(kI8)}};
+  auto quantized = [&](const std::string& name, ValueId value, double step) {
+    return builder.Emit(name, OpKind::kQuantizeLinear,
+                        {value, builder.Scalar(name + "_step", step)}, to_byte, kI8);
+  };
+  const ValueId bytes = quantized("bytes", x, 0.02);
+  std::vector<ValueId> parts;
+  for (int64_t filters : {32, 16}) {
+    const std::string name = fmt::format("of_{}", filters);
+    Tensor weight = MakeZeroTensor(kI8, {filters, 16, 3, 3}),
+           scale = MakeZeroTensor(kFloat32, {filters, 1, 1});
+    for (int64_t i = 0; i < filters * 144; ++i) SetElementInt(weight, i, i * 37 % 255 - 127);
+    for (int64_t i = 0; i < filters; ++i) SetElement(scale, i, static_cast<double>(i + 1) / 64);
+    const ValueId sums =
+        builder.Emit(name, OpKind::kConvInteger, {bytes, builder.Constant(name + "_w", weight)},
+                     {{"pads", Ints(4, 1)}}, kInt32);
+    const ValueId real =
+        builder.Emit(name + "_real", OpKind::kCast, {sums}, {{"to", ToString(kFloat32)}});
+    const ValueId scaled = builder.Emit(name + "_scaled", OpKind::kMul,
+                                        {real, builder.Constant(name + "_scale", scale)});
+    parts.push_back(quantized(name + "_narrow", scaled, 512));
+  }
+  const ValueId all = builder.Emit("all", OpKind::kConcat, parts, {{"axis", int64_t{1}}}, kI8);
+  // The graph's output would be no part.
+  builder.Output(builder.Emit("y", OpKind::kDequantizeLinear, {all, builder.Scalar("step", 512)},
+                              {{"axis", int64_t{1}}, {"to", ToString(kFloat32)}}),
+                 {1, 48, 6, 7});
+  CheckOnVdla(builder.Take(), 2);
+}
+
+TEST_CASE("a product whose epilogue the accelerator lacks runs on the CPU", "[compiler][vdla]") {
+  GraphBuilder builder("residual", 5);
+  const ValueId x = builder.Input("x", {2, 5, 32}), other = builder.Input("other", {2, 5, 16});
+  const std::map<std::string, Attribute> to_byte = {{"axis", int64_t{1}}, {"to", ToString(kI8)}};
+  const ValueId bytes = builder.Emit("bytes", OpKind::kQuantizeLinear,
+                                     {x, builder.Scalar("x_step", 0.02)}, to_byte, kI8);
+  Tensor weight = MakeZeroTensor(kI8, {1, 32, 16}), scale = MakeZeroTensor(kFloat32, {16});
+  for (int64_t i = 0; i < 512; ++i) SetElementInt(weight, i, i * 37 % 255 - 127);
+  for (int64_t i = 0; i < 16; ++i) SetElement(scale, i, static_cast<double>(i + 1) / 64);
+  ValueId y = builder.Emit("sums", OpKind::kMatMulInteger, {bytes, builder.Constant("w", weight)},
+                           {}, kInt32);
+  y = builder.Emit("real", OpKind::kCast, {y}, {{"to", ToString(kFloat32)}});
+  y = builder.Add("joined", y, other);
+  y = builder.Emit("scaled", OpKind::kMul, {y, builder.Constant("scale", scale)});
+  y = builder.Emit("narrow", OpKind::kQuantizeLinear, {y, builder.Scalar("y_step", 512)}, to_byte,
+                   kI8);
+  builder.Output(y, {2, 5, 16});
+  CheckOnVdla(builder.Take(), 0);
 }
 
 TEST_CASE("products that are no whole blocks stay on the CPU", "[compiler][vdla]") {

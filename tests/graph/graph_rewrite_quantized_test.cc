@@ -303,6 +303,51 @@ TEST_CASE("maxima and movements between bytes are those of bytes on a CPU", "[gr
   }
 }
 
+TEST_CASE("numbers are rectified before they become bytes on a CPU", "[graph][passes]") {
+  struct Rectified {
+    const char* name;
+    double scale = 0.02, zero = 77;  // of the quantizer behind the Relu
+    bool is_read_twice = false;      // the bytes before it
+    bool is_moved = true;
+  };
+  const Rectified cases[] = {
+      {"the same bytes"},
+      {.name = "another scale", .scale = 0.03, .is_moved = false},
+      {.name = "another zero point", .zero = 0, .is_moved = false},
+      {.name = "two readers", .is_read_twice = true, .is_moved = false},
+  };
+  for (const Rectified& c : cases) {
+    INFO(c.name);
+    TestGraph test;
+    auto quantized = [&](const std::string& name, ValueId value, double scale, double zero) {
+      return test.Add(name, OpKind::kQuantizeLinear,
+                      {value, test.Constant(name + "_scale", F32({}, {scale})),
+                       test.Constant(name + "_zero", Of(kU8, {}, {zero}))},
+                      {{"axis", int64_t{1}}, {"to", ToString(kU8)}});
+    };
+    ValueId bytes = quantized("bytes", test.Input("x", kFloat32, {4, 60}), 0.02, 77);
+    ValueId real = test.Add(
+        "real", OpKind::kDequantizeLinear,
+        {bytes, test.Constant("scale", F32({}, {0.02})), test.Constant("zero", Of(kU8, {}, {77}))},
+        {{"axis", int64_t{1}}, {"to", ToString(kFloat32)}});
+    ValueId relu = test.Add("relu", OpKind::kRelu, {real});
+    test.Output(quantized("again", relu, c.scale, c.zero));
+    if (c.is_read_twice) test.Output(bytes);
+    Graph plain = test.Build(), rewritten = test.Build();
+    REQUIRE(InferShapes(plain).ok());
+    REQUIRE(RunGraphPasses(rewritten, TargetKind::kCpu).ok());
+    CHECK(CountOf(rewritten, OpKind::kRelu) == 1);
+    CHECK(CountOf(rewritten, OpKind::kQuantizeLinear) == (c.is_moved ? 1 : 2));
+    CHECK(CountOf(rewritten, OpKind::kDequantizeLinear) == (c.is_moved ? 0 : 1));
+    const std::vector<Tensor> inputs = {RandomF32({4, 60}, 5)};
+    StatusOr<std::vector<Tensor>> want = InterpretGraph(plain, inputs);
+    StatusOr<std::vector<Tensor>> got = InterpretGraph(rewritten, inputs);
+    REQUIRE(want.ok());
+    REQUIRE(got.ok());
+    CHECK(ValuesOf(got->at(0)) == ValuesOf(want->at(0)));
+  }
+}
+
 TEST_CASE("the step of the quantizer behind an integer product goes into its constants",
           "[graph][passes]") {
   Case c = {.name = "gemm",

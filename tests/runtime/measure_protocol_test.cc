@@ -228,6 +228,12 @@ TEST_CASE("a payload longer than a frame arrives in parts", "[runtime][measure]"
   }
 }
 
+TEST_CASE("a part without bytes is refused", "[runtime][measure]") {
+  SocketPair sockets;
+  SendBytes(sockets.end(0), std::vector<uint8_t>{15, 0, 0, 0, 0, 0, 0, 0});
+  CHECK_THAT(Message(ReadFrame(sockets.end(1)).status()), Contains("a part of 0 bytes"));
+}
+
 TEST_CASE("a frame that ends after a part is not whole", "[runtime][measure]") {
   SocketPair sockets;
   SendBytes(sockets.end(0), std::vector<uint8_t>{15, 0, 0, 0, 2, 0, 0, 0, 'a', 'b'});

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "tests/runtime/vdla_runs.h"
@@ -175,6 +176,40 @@ TEST_CASE("vdla loads flip signs and fill the padding", "[runtime][vdla]") {
   REQUIRE(status.ok());
   CHECK(buffers[2][0] == 120);
   CHECK(buffers[2][64] == 16 * 7);
+}
+
+TEST_CASE("rows of a vdla store begin at the channel that it names", "[runtime][vdla]") {
+  // Sums that are 0 become the number of their channel: two rows of 48 channels, 56 elements apart.
+  const VdlaProgram program = {
+      .buffers = 2,
+      .outputs = {{.channels = 64,
+                   .steps = {{.op = Op::kAddInteger, .is_by_channel = true, .buffer = 1}}}},
+      .micro_ops = {{}},
+      .instructions = {
+          {.tokens = {.push_next = true},
+           .work = VdlaGemm{.reset = true, .last = 1, .loops = {1, 6}, .steps = {{{0, 1}}}}},
+          {.tokens = {.pop_previous = true},
+           .work = VdlaCopy{.on_chip = VdlaMemory::kSums,
+                            .buffer = 0,
+                            .memory_at = 3,
+                            .size = {3, 2, 1},
+                            .stride = {56, 0},
+                            .output = 0,
+                            .channel_at = 32}},
+      }};
+  std::vector<int32_t> numbers(64);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  std::vector<Bytes> buffers = {Bytes(4 * 120), Bytes(256)};
+  std::memcpy(buffers[1].data(), numbers.data(), 256);
+  const StatusOr<VdlaCounts> counts = RunAlways(program, VdlaConfig(), buffers);
+  INFO(counts.status());
+  REQUIRE(counts.ok());
+  std::vector<int32_t> got(120);
+  std::memcpy(got.data(), buffers[0].data(), buffers[0].size());
+  for (int64_t row : {0, 1}) {
+    for (int64_t i = 0; i < 48; ++i) CHECK(got[3 + row * 56 + i] == (32 + i) % 64);
+  }
+  CHECK(counts->loaded_bytes == 4 + 3 * 64);
 }
 
 TEST_CASE("a vdla output stage needs a number for every channel", "[runtime][vdla]") {

@@ -169,10 +169,10 @@ TEST_CASE("the vdla verifier names what is wrong with an output stage", "[runtim
         "instruction 2 (store): output: 1; the program has 1");
   CHECK(RefusalAfter([](VdlaProgram& p) { Copy(p, 0).output = 0; }) ==
         "instruction 0 (load): output: 0; a load has none");
-  CHECK(RefusalAfter([](VdlaProgram& p) { Copy(p, 2).memory_at = 8; }) ==
-        "instruction 2 (store): memory_at, stride: 8; an output stage needs multiples of 16");
-  CHECK(RefusalAfter([](VdlaProgram& p) { Copy(p, 2).stride[1] = 24; }) ==
-        "instruction 2 (store): memory_at, stride: 24; an output stage needs multiples of 16");
+  CHECK(RefusalAfter([](VdlaProgram& p) { Copy(p, 2).channel_at = 8; }) ==
+        "instruction 2 (store): channel_at: 8; expected a multiple of 16 below 32");
+  CHECK(RefusalAfter([](VdlaProgram& p) { Copy(p, 2).channel_at = 32; }) ==
+        "instruction 2 (store): channel_at: 32; expected a multiple of 16 below 32");
   CHECK(RefusalAfter([](VdlaProgram& p) { p.outputs[0].channels = 0; }) ==
         "output 0: 0 channels; expected a multiple of 16");
   CHECK(RefusalAfter([](VdlaProgram& p) { p.outputs[0].channels = 40; }) ==

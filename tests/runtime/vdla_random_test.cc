@@ -99,8 +99,6 @@ VdlaCopy RandomCopy(Random& random) {
   if (copy.buffer == 1 && random.OneIn(2)) {
     copy.buffer = 2;
     copy.output = 0;
-    copy.memory_at -= copy.memory_at % 16;
-    for (int64_t& stride : copy.stride) stride -= stride % 16;
   }
   if (copy.buffer == 0) {
     for (uint16_t& pad : copy.pad) pad = random.Below(3);

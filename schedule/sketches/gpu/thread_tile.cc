@@ -1,6 +1,7 @@
 #include "schedule/sketches/gpu/thread_tile.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "schedule/sketches/gpu/gpu_thresholds.h"
 #include "schedule/sketches/gpu/tile_time.h"
@@ -87,7 +88,8 @@ class TileChooser {
         for (const Cut& cut : cuts) Consider(levels, cut);
       }
     }
-    return {.whole = whole_.tile.value(), .in_parts = in_parts_.tile};
+    const std::optional<ThreadTile>& whole = whole_.tile ? whole_.tile : least_;
+    return {.whole = whole.value(), .in_parts = in_parts_.tile};
   }
 
  private:
@@ -238,7 +240,7 @@ class TileChooser {
 
   void Consider(const std::vector<ThreadLevels>& levels, const Cut& cut) {
     TileWork work = WorkOf(levels, cut);
-    if (!Fits(work)) return;
+    if (!Fits(work)) return KeepLeast(levels, cut, work.registers);
     const ThreadLevels& columns = levels.back();
     const bool tail = p_.spatial.back() % (columns.vthreads * columns.threads * columns.inner) != 0;
     const double slowdown = tail ? kColumnTailPercent / 100.0 : 1;
@@ -257,6 +259,13 @@ class TileChooser {
     }
   }
 
+  // Keeps the tile that takes the least registers, for many operands that are held in registers.
+  void KeepLeast(const std::vector<ThreadLevels>& levels, const Cut& cut, int64_t registers) {
+    if (stages_operands_ || registers >= least_registers_) return;
+    least_registers_ = registers;
+    least_ = ThreadTile{levels, cut.step, 1, std::numeric_limits<double>::infinity()};
+  }
+
   struct Best {
     std::optional<ThreadTile> tile;
     bool starves = false;
@@ -269,6 +278,8 @@ class TileChooser {
   int64_t results_ = 1;
   int64_t terms_ = 1;  // of a result
   Best whole_, in_parts_;
+  std::optional<ThreadTile> least_;
+  int64_t least_registers_ = std::numeric_limits<int64_t>::max();
 };
 
 }  // namespace

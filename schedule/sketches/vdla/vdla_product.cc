@@ -1,6 +1,7 @@
 #include "schedule/sketches/vdla/vdla_product.h"
 
 #include <algorithm>
+#include <set>
 
 #include "ir/analysis/accesses.h"
 #include "ir/analysis/affine.h"
@@ -119,6 +120,20 @@ class ProductReader {
     return true;
   }
 
+  // Adds axes of one place that no index of the operand has, a batch of 1 among them, to the
+  // images. Returns whether every variable has been met then.
+  bool MeetRest(const std::vector<size_t>& pixels) {
+    std::set<size_t> met(pixels.begin(), pixels.end());
+    met.insert(found_.taps.begin(), found_.taps.end());
+    met.insert({found_.input_block, found_.input, found_.output_block, found_.output});
+    for (size_t i = 0; i < block_.iters.size(); ++i) {
+      if (met.contains(i)) continue;
+      if (ExtentOf(block_, i) != 1 || block_.iters[i].kind == IterKind::kReduce) return false;
+      found_.images.insert(found_.images.begin(), i);
+    }
+    return true;
+  }
+
   // Finds the pixels, the last two of which are tiled, and the taps.
   bool ReadWindow(const Load& data) {
     std::vector<VdlaPixels> all;
@@ -145,9 +160,7 @@ class ProductReader {
       (found_.pixels.size() == 1 && pixels.size() > 1 ? found_.work.rows : found_.work.columns) =
           all[p];
     }
-    // Every variable has been met.
-    return found_.images.size() + found_.pixels.size() + found_.taps.size() + 4 ==
-           block_.iters.size();
+    return MeetRest(pixels);
   }
 
   const Function& fn_;

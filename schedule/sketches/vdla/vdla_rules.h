@@ -23,4 +23,7 @@ namespace tcc {
 std::vector<SketchState> TileForVdla(const SketchState& state, const Block& block,
                                      const Target& target);
 
+// Returns whether the function has such a product, with a tile that fits the chip.
+bool HasVdlaTile(const Function& fn);
+
 }  // namespace tcc

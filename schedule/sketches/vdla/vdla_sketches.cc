@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ir/expr/visitor.h"
 #include "schedule/analysis/reduction_nest.h"
 #include "schedule/sketches/parts/default_tiles.h"
 #include "schedule/sketches/parts/operand_panels.h"
@@ -119,6 +120,14 @@ std::vector<SketchState> TileForVdla(const SketchState& state, const Block& bloc
     if (tiled) forks.push_back(*std::move(tiled));
   }
   return forks;
+}
+
+bool HasVdlaTile(const Function& fn) {
+  return Contains(fn.body, [&](const Stmt& stmt) {
+    const auto* block = stmt.as<Block>();
+    const auto product = block ? FindVdlaProduct(fn, *block) : std::nullopt;
+    return product && !ChooseVdlaTiles(product->work, VdlaConfig()).empty();
+  });
 }
 
 std::span<const SketchRule> VdlaSketchRules() {
