@@ -43,6 +43,22 @@ std::vector<LearnedModel::Prediction> LearnedModel::Predict(
   return predictions;
 }
 
+namespace {
+
+constexpr std::string_view kCpuKind = "cpu", kCudaKind = "cuda", kOpenClKind = "opencl";
+
+std::string_view KindOf(const DeviceProfile& profile) {
+  const auto* gpu = std::get_if<GpuProfile>(&profile);
+  if (gpu == nullptr) return kCpuKind;
+  return gpu->sm == 0 ? kOpenClKind : kCudaKind;
+}
+
+}  // namespace
+
+std::string_view LearnedModel::target_kind() const {
+  return KindOf(profile);
+}
+
 LearnedModel PriorAlone(const DeviceProfile& profile) {
   LearnedModel model;
   model.profile = profile;
@@ -51,10 +67,13 @@ LearnedModel PriorAlone(const DeviceProfile& profile) {
 }
 
 Status ExpectModelFor(const Target& target, const LearnedModel& model, const std::string& name) {
-  bool for_gpu = target.kind == TargetKind::kGpu, of_gpu = IsOfGpu(model.profile);
-  if (for_gpu == of_gpu) return OkStatus();
-  return UsageError("{}: a cost model of {}s; expected one of {}s for target '{}'", name,
-                    of_gpu ? "GPU" : "CPU", for_gpu ? "GPU" : "CPU", target.name);
+  const std::string_view kind = KindOf(DeviceProfileOf(target));
+  if (kind == model.target_kind()) return OkStatus();
+  const auto devices = [](std::string_view of) {
+    return of == kCpuKind ? "CPUs" : of == kCudaKind ? "GPUs" : "OpenCL's GPUs";
+  };
+  return UsageError("{}: a cost model of {}; expected one of {} for target '{}'", name,
+                    devices(model.target_kind()), devices(kind), target.name);
 }
 
 }  // namespace tcc

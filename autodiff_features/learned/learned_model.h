@@ -31,14 +31,16 @@ struct LearnedModel {
     double deviation = 0;
   };
   FeatureKind kind() const { return FeatureKindOf(profile); }
-  std::string_view target_kind() const { return IsOfGpu(profile) ? "cuda" : "cpu"; }
+  // "cpu", "cuda" or "opencl".
+  std::string_view target_kind() const;
   std::vector<Prediction> Predict(std::span<const KernelFeatures> kernels) const;
 };
 
 // Returns a model without members, which predicts the prior's seconds.
 LearnedModel PriorAlone(const DeviceProfile& profile);
 
-// Checks that a model is of the target's kind of device; `name` is for the message.
+// Checks that a model is of the target's kind of device, CPUs or the GPUs of an API; `name` is for
+// the message.
 Status ExpectModelFor(const Target& target, const LearnedModel& model, const std::string& name);
 
 }  // namespace tcc

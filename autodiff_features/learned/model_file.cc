@@ -8,6 +8,7 @@
 
 #include "support/file.h"
 #include "support/sha256.h"
+#include "support/target_api.h"
 
 namespace tcc {
 namespace {
@@ -15,7 +16,7 @@ namespace {
 constexpr std::string_view kMagic = "tcc-cost-model 1";
 constexpr size_t kDigestDigits = 12;
 constexpr int64_t kMaxMembers = 64;
-constexpr std::string_view kOfGpu = "target cuda";
+constexpr std::string_view kOfCuda = "target cuda", kOfOpenCl = "target opencl";
 static_assert(std::endian::native == std::endian::little);
 
 std::string DigestOf(const FeatureRow& row) {
@@ -30,7 +31,9 @@ std::string HeaderOf(const LearnedModel& model) {
   }
   DeviceProfile profile = model.profile;
   if (const auto* gpu = std::get_if<GpuProfile>(&profile)) {
-    text += fmt::format("{}\nsm {}\nmultiprocessors {}\n", kOfGpu, gpu->sm, gpu->multiprocessors);
+    text += gpu->sm == 0 ? fmt::format("{}\nrow {}\n", kOfOpenCl, gpu->device)
+                         : fmt::format("{}\nsm {}\n", kOfCuda, gpu->sm);
+    text += fmt::format("multiprocessors {}\n", gpu->multiprocessors);
   } else {
     text += "target cpu\n";
   }
@@ -114,7 +117,8 @@ class HeaderReader {
 
 Status CheckFeatures(HeaderReader& reader, const std::string& name) {
   TCC_ASSIGN_OR_RETURN(std::string version, reader.Take("features"));
-  FeatureKind kind = reader.Holds(kOfGpu) ? FeatureKind::kLaunch : FeatureKind::kNest;
+  const bool of_gpu = reader.Holds(kOfCuda) || reader.Holds(kOfOpenCl);
+  const FeatureKind kind = of_gpu ? FeatureKind::kLaunch : FeatureKind::kNest;
   for (const FeatureRow& row : FeatureRows(kind)) {
     if (!reader.Begins("row")) {
       return InvalidInput("{}: made by another tcc: it has no feature '{}'", name, row.name);
@@ -135,22 +139,32 @@ Status CheckFeatures(HeaderReader& reader, const std::string& name) {
                       version, kFeatureVersion);
 }
 
+// Takes the row of a GPU: the architecture of CUDA's, the target of OpenCL's.
+StatusOr<GpuProfile> TakeGpu(HeaderReader& reader, const std::string& name) {
+  if (reader.IsAt(kOfOpenCl)) {
+    TCC_RETURN_IF_ERROR(reader.TakeLine(kOfOpenCl));
+    TCC_ASSIGN_OR_RETURN(const std::string row, reader.Take("row"));
+    const StatusOr<Target> target = FindTarget(row);
+    if (target.ok() && IsOpenCl(*target)) return GpuProfileOf(*target);
+    return InvalidInput("{}: '{}' is not a known GPU of OpenCL's", name, row);
+  }
+  TCC_RETURN_IF_ERROR(reader.TakeLine(kOfCuda));
+  TCC_ASSIGN_OR_RETURN(const int64_t sm, reader.TakeWhole("sm"));
+  const GpuProfile& gpu = GpuProfileOf(static_cast<int>(std::clamp<int64_t>(sm, 1, 1000)));
+  if (gpu.sm == sm) return gpu;
+  return InvalidInput("{}: sm {} is not a known GPU", name, sm);
+}
+
 // Takes the kind of device and its sizes. Returns a profile whose constants come next.
 StatusOr<DeviceProfile> TakeDevice(HeaderReader& reader, const std::string& name) {
-  if (!reader.IsAt(kOfGpu)) {
+  if (!reader.IsAt(kOfCuda) && !reader.IsAt(kOfOpenCl)) {
     TCC_RETURN_IF_ERROR(reader.TakeLine("target cpu"));
     return CpuProfile();
   }
-  TCC_RETURN_IF_ERROR(reader.TakeLine(kOfGpu));
-  TCC_ASSIGN_OR_RETURN(int64_t sm, reader.TakeWhole("sm"));
-  TCC_ASSIGN_OR_RETURN(int64_t multiprocessors, reader.TakeWhole("multiprocessors"));
-  GpuProfile gpu = GpuProfileOf(static_cast<int>(std::clamp<int64_t>(sm, 0, 1000)));
-  if (gpu.sm != sm || multiprocessors < 1) {
-    return InvalidInput("{}: sm {} with {} multiprocessors is not a known GPU", name, sm,
-                        multiprocessors);
-  }
-  gpu.multiprocessors = multiprocessors;
-  return gpu;
+  TCC_ASSIGN_OR_RETURN(GpuProfile gpu, TakeGpu(reader, name));
+  TCC_ASSIGN_OR_RETURN(gpu.multiprocessors, reader.TakeWhole("multiprocessors"));
+  if (gpu.multiprocessors >= 1) return gpu;
+  return InvalidInput("{}: {} multiprocessors; expected at least 1", name, gpu.multiprocessors);
 }
 
 struct ModelHeader {

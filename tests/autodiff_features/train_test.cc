@@ -229,6 +229,22 @@ TEST_CASE("A prior that stands alone has a file, a mean without members has none
   CHECK_FALSE(ParseModel(Replaced(bytes, "prior yes\n", "mean -8\n"), "m").ok());
 }
 
+TEST_CASE("A prior of a GPU of OpenCL's has a file that names its row", "[autodiff_features]") {
+  const Target mali = *FindTarget("opencl-mali-t860");
+  const std::vector<uint8_t> bytes = ModelBytes(PriorAlone(GpuProfileOf(mali)));
+  StatusOr<LearnedModel> read = ParseModel(bytes, "m");
+  INFO(read.status());
+  REQUIRE(read.ok());
+  CHECK(read->target_kind() == "opencl");
+  CHECK(std::get<GpuProfile>(read->profile).device == "opencl-mali-t860");
+  CHECK(std::get<GpuProfile>(read->profile).warps == GpuProfileOf(mali).warps);
+  CHECK(ModelBytes(*read) == bytes);
+  CHECK(ExpectModelFor(*FindTarget("opencl"), *read, "m").ok());
+  CHECK(Message(ExpectModelFor(*FindTarget("sm_86"), *read, "m")) ==
+        "m: a cost model of OpenCL's GPUs; expected one of GPUs for target 'sm_86'");
+  CHECK_FALSE(ParseModel(Replaced(bytes, "row opencl-mali-t860\n", "row sm_86\n"), "m").ok());
+}
+
 TEST_CASE("A prior of a GPU has a file that keeps its constants", "[autodiff_features]") {
   GpuProfile profile = GpuProfileOf(90);
   profile.multiprocessors = 114;
