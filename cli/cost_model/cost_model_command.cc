@@ -18,6 +18,7 @@
 #include "cli/standard_error.h"
 #include "support/check.h"
 #include "support/file.h"
+#include "support/target_api.h"
 
 namespace tcc {
 namespace {

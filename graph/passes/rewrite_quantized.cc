@@ -171,8 +171,8 @@ int RequantizerOf(const Graph& graph, const ValueUses& uses, ValueId value, cons
   return fits ? n : -1;
 }
 
-// Rectifies numbers before they become bytes rather than after: the bytes of a Relu of numbers that
-// bytes mean are those of a Relu of what the bytes were made of.
+// Rectifies numbers before they become bytes rather than after: rounding and saturation keep their
+// order, and make 0 the zero point.
 class Rectifier {
  public:
   explicit Rectifier(Graph& graph)

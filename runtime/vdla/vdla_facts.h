@@ -62,7 +62,7 @@ void ForEachVector(const VdlaCopy& copy, Visit visit) {
 }
 
 // Calls visit(vector on the chip, element in memory, first of 16 channels) for each vector of a
-// store through an output stage of so many channels.
+// store. `channels`: of its output stage.
 template <typename Visit>
 void ForEachChannels(const VdlaCopy& copy, uint32_t channels, Visit visit) {
   int64_t x = 0;
