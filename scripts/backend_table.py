@@ -46,7 +46,7 @@ BACKENDS = (
             ("compiler/devices/foreign_cpu_device", "tools/qemu/", "cmake/arm64.cmake"), 14),
     Backend("opencl", r"[Oo]pen_?[Cc][Ll]",
             ("codegen_opencl/", "support/opencl/", "support/target_api.h"),
-            ("runtime/opencl/", "runtime/measure/opencl_measuring_queue"), 19),
+            ("runtime/opencl/", "runtime/measure/opencl_measuring_queue"), 21),
     Backend("vdla", r"[Vv]dla|kVdla|Accelerator::",
             ("codegen_vdla/", "schedule/sketches/vdla/", "graph/variants/accelerator_blocks.cc",
              "schedule/space/vdla_limits", "support/vdla_config.h"),
