@@ -347,7 +347,7 @@ Status ScheduleAsTuned(KernelStages& kernel, const TunedSchedule& tuned,
 // Returns false where the kernel's workload was not tuned, or the tuned schedule no longer applies.
 StatusOr<bool> TryTuned(KernelStages& kernel, const CompileOptions& options) {
   if (options.tuned.empty()) return false;
-  auto tuned = options.tuned.find(FunctionKey(TwinOf(kernel.variants[0])));
+  auto tuned = options.tuned.find(WorkloadKeyOf(kernel));
   if (tuned == options.tuned.end()) return false;
   Status status = ScheduleAsTuned(kernel, tuned->second, options);
   if (absl::IsCancelled(status)) return status;
@@ -416,14 +416,36 @@ StatusOr<bool> FinishWithNextChoice(KernelStages& kernel, const CompileOptions& 
   return status.ok();
 }
 
+namespace {
+
+// Returns whether measurements compare the variant with the one that is scheduled without a search.
+// Bit planes are right for the integers of few bits that this model has, others for all, so random
+// operands suit only one of both.
+bool IsMeasuredWith(const KernelStages& kernel, const Function& variant) {
+  const auto has_planes = [](const Function& fn) { return PlanePairsOf(fn) > 0; };
+  return has_planes(variant) == has_planes(kernel.variants[kernel.first_variant]);
+}
+
+}  // namespace
+
+std::string WorkloadKeyOf(const KernelStages& kernel) {
+  const auto first = std::ranges::find_if(
+      kernel.variants, [&](const Function& variant) { return IsMeasuredWith(kernel, variant); });
+  return FunctionKey(TwinOf(*first));
+}
+
 Workload WorkloadOf(const KernelStages& kernel) {
   Workload workload;
   static_cast<KernelWork&>(workload) = kernel;
   workload.name = kernel.symbol;
-  for (Function& variant : workload.variants) {
-    variant = WithCanonicalNames(TwinOf(variant));
+  workload.variants.clear();
+  for (size_t v = 0; v < kernel.variants.size(); ++v) {
+    if (!IsMeasuredWith(kernel, kernel.variants[v])) continue;
+    if (v == kernel.first_variant) workload.first_variant = workload.variants.size();
+    Function variant = WithCanonicalNames(TwinOf(kernel.variants[v]));
     variant.name = "kernel";
     workload.variant_keys.push_back(FunctionKey(variant));
+    workload.variants.push_back(std::move(variant));
   }
   workload.key = workload.variant_keys[0];
   return workload;

@@ -57,8 +57,10 @@ struct KernelSet {
 StatusOr<KernelSet> CollectKernels(std::span<const FusedGraph> graphs,
                                    const CompileOptions& options);
 
-// Returns the kernel, at its usual sizes, as a workload to tune.
+// Returns the kernel, at its usual sizes, as a workload to tune: with the variants that compute the
+// same of all operands. WorkloadKeyOf returns its key.
 Workload WorkloadOf(const KernelStages& kernel);
+std::string WorkloadKeyOf(const KernelStages& kernel);
 
 // Builds the tasks of the graphs, gives each distinct one its schedule and lowers it (except for
 // the reference target, whose kernels stay unscheduled). The result is the same for any number of

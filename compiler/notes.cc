@@ -6,7 +6,6 @@
 #include "ir/analysis/canonical.h"
 #include "ir/expr/evaluate.h"
 #include "runtime/executor/run_sizes.h"
-#include "schedule/space/free_schedule.h"
 #include "support/check.h"
 
 namespace tcc {
@@ -76,7 +75,7 @@ KernelNotes DescribeKernel(const KernelStages& kernel) {
   notes.variant = kernel.schedule.variant;
   notes.tuned = kernel.tuned;
   notes.schedule = Print(kernel.schedule);
-  if (kernel.tuned) notes.record = FunctionKey(TwinOf(kernel.variants[0]));
+  if (kernel.tuned) notes.record = WorkloadKeyOf(kernel);
   return notes;
 }
 

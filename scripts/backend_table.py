@@ -50,7 +50,7 @@ BACKENDS = (
     Backend("vdla", r"[Vv]dla|kVdla|Accelerator::",
             ("codegen_vdla/", "schedule/sketches/vdla/", "graph/variants/accelerator_blocks.cc",
              "schedule/space/vdla_limits", "support/vdla_config.h"),
-            ("runtime/vdla/", "runtime/accelerator/"), 21),
+            ("runtime/vdla/", "runtime/accelerator/"), 22),
 )
 
 

@@ -278,6 +278,26 @@ TEST_CASE("bit planes are chosen where they were measured to take less time than
   }
 }
 
+TEST_CASE("bit planes are tuned apart from what multiplies all integers", "[compiler][kernels]") {
+  Target counts = *FindTarget("x86-64-v4");
+  counts.dots_bytes = counts.counts_bits = true;
+  const Case of_bits = {"", OpKind::kMatMulInteger, {8, 64}, {64, 512}, {8, 512}, 1, {-1, 1}, 0};
+  auto workload_on = [&](const Target& target) {
+    StatusOr<KernelSet> set = KernelsOf(GraphOf(of_bits), OptionsFor(target));
+    REQUIRE(set.ok());
+    const auto product = std::ranges::find_if(
+        set->kernels, [](const KernelStages& kernel) { return kernel.variants.size() > 1; });
+    REQUIRE(product != set->kernels.end());
+    CHECK(WorkloadKeyOf(*product) == WorkloadOf(*product).key);
+    return WorkloadOf(*product);
+  };
+  const Workload planes = workload_on(counts), bytes = workload_on(*FindTarget("aarch64-v8.2"));
+  CHECK(planes.key != bytes.key);
+  CHECK(planes.variants.size() == 1);
+  CHECK(PlanePairsOf(planes.variants[planes.first_variant]) == 1);
+  for (const Function& variant : bytes.variants) CHECK(PlanePairsOf(variant) == 0);
+}
+
 TEST_CASE("products of weights with other bits share no kernel", "[compiler][kernels]") {
   const Case two = Cases()[0];
   auto kernels_with = [&](const Ints& weights) {
