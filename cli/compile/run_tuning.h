@@ -20,8 +20,8 @@ struct TuningOptions {
   std::string searcher = "auto";
   std::string cost_model;  // file; "": the estimator's prior alone
   std::string policy = "auto";
-  std::string
-      device;  // "cuda:0" or "opencl:0" to measure on; else a part of the text of a recorded device
+  // "cuda:0" or "opencl:0" to measure on; else a part of the text of a recorded device
+  std::string device;
   std::string worker;  // command that runs a worker elsewhere; "": TCC_WORKER_COMMAND, else here
   uint64_t seed = 0;
   std::string run;  // folder that tells of the run; "": none

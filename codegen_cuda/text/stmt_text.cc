@@ -61,17 +61,6 @@ int64_t WordsOfTile(const IntrinsicCall& call, const Var& buffer) {
   return 1;
 }
 
-// Returns whether a statement uses the variable in what becomes text: hints to prefetch do not.
-bool IsWrittenDown(const Stmt& body, const Var& var) {
-  return Contains(body, [&](const Stmt& stmt) {
-    bool uses = false;
-    if (stmt.as<PrefetchLine>() == nullptr) {
-      ForEachExpr(stmt, [&](const Expr& expr) { uses = uses || UsesVar(expr, var); });
-    }
-    return uses;
-  });
-}
-
 }  // namespace
 
 // Returns whether the value may differ between the threads of a block.
@@ -261,7 +250,6 @@ void StmtText::EmitIf(const If& branch) {
 }
 
 void StmtText::EmitLet(const Let& let) {
-  if (!IsWrittenDown(let.body, let.var)) return Emit(let.body);
   DType dtype = let.value.dtype();
   if (Varies(let.value)) varying_.insert(let.var.get());
   if (dtype.lanes() > 1) return EmitVectorLet(let);

@@ -10,6 +10,7 @@
 #include "graph/ops/storage_order.h"
 #include "ir/expr/compare.h"
 #include "ir/expr/visitor.h"
+#include "ir/graph/constants.h"
 #include "ir/simplify/simplify.h"
 #include "ir/simplify/size_arithmetic.h"
 #include "ir/text/printer.h"
@@ -41,13 +42,6 @@ Buffer WholeBuffer(const std::string& name, DType dtype, std::vector<Expr> shape
   buffer.var = BufferVar(name, dtype);
   buffer.shape = std::move(shape);
   return buffer;
-}
-
-bool HasOneElement(const Tensor& tensor) {
-  for (int64_t dim : tensor.shape) {
-    if (dim != 1) return false;
-  }
-  return true;
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ struct Subgraph {
 // where what is between them is too large for the second caches: a schedule may then compute it in
 // pieces. kGathering puts a repack of few channels into the convolution that alone reads it, whose
 // schedule fetches the elements of a column one by one anyway. kOffloading is kChained but puts
-// nothing to a product that an accelerator takes than what its output stage computes
+// nothing to a product that an accelerator takes but what its output stage computes
 // (offloading.h). kNodeByNode makes a subgraph for each node.
 enum class Fusion : uint8_t { kFused, kChained, kGathering, kOffloading, kNodeByNode };
 std::vector<Subgraph> FuseGraph(const Graph& graph, Fusion fusion = Fusion::kFused);

@@ -10,10 +10,6 @@ namespace {
 // The most nodes of an output stage: each takes a few of the 32 steps that the accelerator has.
 constexpr size_t kMaxNodes = 10;
 
-bool HasOneElement(const Tensor& tensor) {
-  return std::ranges::all_of(tensor.shape, [](int64_t extent) { return extent == 1; });
-}
-
 bool Has(const Node& node, size_t input) {
   return node.inputs.size() > input && node.inputs[input] != kNoValue;
 }

@@ -181,9 +181,7 @@ class Rectifier {
   void Run() {
     std::set<int> dropped;
     for (int n = 0; n < static_cast<int>(graph_.nodes.size()); ++n) {
-      const int requantizer = Swap(n);
-      if (requantizer < 0) continue;
-      dropped.insert(requantizer);
+      if (const int requantizer = Swap(n); requantizer >= 0) dropped.insert(requantizer);
     }
     std::vector<Node> kept;
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {

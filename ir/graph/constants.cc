@@ -1,5 +1,7 @@
 #include "ir/graph/constants.h"
 
+#include <algorithm>
+
 namespace tcc {
 
 Tensor IntScalar(int64_t number) {
@@ -30,6 +32,10 @@ std::optional<Tensor> TensorOf(const Attribute& attribute) {
   Tensor tensor = MakeZeroTensor(kFloat32, {static_cast<int64_t>(floats->size())});
   for (size_t i = 0; i < floats->size(); ++i) SetElement(tensor, i, (*floats)[i]);
   return tensor;
+}
+
+bool HasOneElement(const Tensor& tensor) {
+  return std::ranges::all_of(tensor.shape, [](int64_t extent) { return extent == 1; });
 }
 
 bool HoldsOnly(const Tensor& tensor, double number) {

@@ -15,6 +15,9 @@ Tensor ScalarTensor(DType dtype, double number);
 // Returns a tensor as it is, and numbers as i64 or f32; nullopt for a text.
 std::optional<Tensor> TensorOf(const Attribute& attribute);
 
+// Returns whether every dimension is 1.
+bool HasOneElement(const Tensor& tensor);
+
 // Returns whether no element differs from `number`.
 bool HoldsOnly(const Tensor& tensor, double number);
 

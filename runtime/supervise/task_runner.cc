@@ -12,8 +12,9 @@ namespace {
 // Workers that a candidate must end before it is blamed.
 constexpr int kTries = 2;
 
-// The time beyond a candidate's own in which a GPU's worker answers: it has a limit for each wait
-// of its own, so this strikes a driver that does not return. Text goes through the host compiler.
+// The time beyond a candidate's own in which a GPU's worker answers. On CUDA it has a limit for
+// each wait of its own, so this strikes a driver that does not return; OpenCL has no such waits,
+// and this strikes a kernel that hangs. Text goes through the host compiler.
 constexpr double kGpuSeconds = 10;
 constexpr double kTextSeconds = 60;
 

@@ -42,8 +42,9 @@ void VdlaChip::Load(const VdlaCopy& copy, std::span<const uint8_t> operand) {
 void VdlaChip::Store(const VdlaProgram& program, const VdlaCopy& copy,
                      std::span<const std::span<uint8_t>> operands) const {
   uint8_t* memory = operands[copy.buffer].data();
+  static const VdlaOutput kUnchanged = {.channels = kVdlaBlock, .steps = {}};
   const bool has_output = copy.output != kVdlaNoOutput;
-  const VdlaOutput output = has_output ? program.outputs[copy.output] : VdlaOutput{kVdlaBlock, {}};
+  const VdlaOutput& output = has_output ? program.outputs[copy.output] : kUnchanged;
   const bool narrows = MakesBytes(output);
   ForEachChannels(copy, output.channels, [&](int64_t vector, int64_t element, int64_t channel) {
     VdlaSums sums;

@@ -4,7 +4,6 @@
 #include "runtime/vdla/vdla_program.h"
 
 namespace tcc {
-
 namespace {
 
 // The first word of an image. Its last byte grows when programs get other bytes.

@@ -78,6 +78,25 @@ std::string NarrowedTiles(const std::string& result) {
 }
 const std::string kSum = "C_l[o * 16 + p]", kChannel = "[o * 16 + p]";
 
+// A lowered function that multiplies rows of 16 bytes, l in row i, which `load` makes of A.
+std::string Rows(const std::string& type, int rows, const std::string& load) {
+  return fmt::format(R"(
+    fn f(A: {type}, B: i8[256], C: i32[{all}]) lowered {{
+      alloc A_l: i8[{all}] local
+      alloc B_l: i8[256] local
+      alloc C_l: i32[{all}] local
+      for i in 0..{rows} {{ for l in 0..16 {{ A_l[i * 16 + l] = {load} }} }}
+      for w in 0..256 {{ B_l[w] = B[w] }}
+      for p in 0..{all} {{ C_l[p] = 0 }}
+      for i in 0..{rows} {{ intrinsic vdla_gemv_16x16 {{ for p in 0..16 {{ for l in 0..16 {{
+        C_l[i * 16 + p] = C_l[i * 16 + p] + i32(A_l[i * 16 + l]) * i32(B_l[p * 16 + l])
+      }} }} }} }}
+      for p in 0..{all} {{ C[p] = C_l[p] }}
+    }})",
+                     fmt::arg("type", type), fmt::arg("rows", rows), fmt::arg("load", load),
+                     fmt::arg("all", rows * 16));
+}
+
 // A lowered function of one tile with other statements for the load, the reset, the call's store
 // and the result.
 struct Parts {
@@ -289,42 +308,16 @@ TEST_CASE("integers of channels may be added to sums that stay words", "[codegen
 }
 
 TEST_CASE("unsigned bytes become signed, with padding of any number", "[codegen_vdla][stream]") {
-  const VdlaProgram program = CheckOnMachine(Parsed(R"(
-    fn f(A: u8[64], B: i8[256], C: i32[96]) lowered {
-      alloc A_l: i8[96] local
-      alloc B_l: i8[256] local
-      alloc C_l: i32[96] local
-      for i in 0..6 { for l in 0..16 {
-        A_l[i * 16 + l] = select(1 <= i && i < 5, i8(bit_xor(A[i * 16 + l - 16], 128)), -7)
-      } }
-      for w in 0..256 { B_l[w] = B[w] }
-      for p in 0..96 { C_l[p] = 0 }
-      for i in 0..6 { intrinsic vdla_gemv_16x16 { for p in 0..16 { for l in 0..16 {
-        C_l[i * 16 + p] = C_l[i * 16 + p] + i32(A_l[i * 16 + l]) * i32(B_l[p * 16 + l])
-      } } } }
-      for p in 0..96 { C[p] = C_l[p] }
-    })"));
+  const VdlaProgram program = CheckOnMachine(Parsed(
+      Rows("u8[64]", 6, "select(1 <= i && i < 5, i8(bit_xor(A[i * 16 + l - 16], 128)), -7)")));
   CHECK(std::get<VdlaCopy>(program.instructions[0].work) ==
         VdlaCopy{
             .size = {1, 4, 1}, .stride = {16, 0}, .pad = {1, 1, 0, 0}, .fill = -7, .flips = true});
 }
 
 TEST_CASE("padding of two numbers takes several copies", "[codegen_vdla][stream]") {
-  const VdlaProgram program = CheckOnMachine(Parsed(R"(
-    fn f(A: i8[32], B: i8[256], C: i32[64]) lowered {
-      alloc A_l: i8[64] local
-      alloc B_l: i8[256] local
-      alloc C_l: i32[64] local
-      for i in 0..4 { for l in 0..16 {
-        A_l[i * 16 + l] = select(i < 1, 3, select(i < 3, A[i * 16 + l - 16], -7))
-      } }
-      for w in 0..256 { B_l[w] = B[w] }
-      for p in 0..64 { C_l[p] = 0 }
-      for i in 0..4 { intrinsic vdla_gemv_16x16 { for p in 0..16 { for l in 0..16 {
-        C_l[i * 16 + p] = C_l[i * 16 + p] + i32(A_l[i * 16 + l]) * i32(B_l[p * 16 + l])
-      } } } }
-      for p in 0..64 { C[p] = C_l[p] }
-    })"));
+  const VdlaProgram program = CheckOnMachine(
+      Parsed(Rows("i8[32]", 4, "select(i < 1, 3, select(i < 3, A[i * 16 + l - 16], -7))")));
   CHECK(std::get<VdlaCopy>(program.instructions[1].work).fill == -7);
 }
 

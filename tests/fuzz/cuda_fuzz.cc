@@ -48,7 +48,10 @@ struct Machine {
     for (const Target& target : AllTargets()) {
       if (opencl ? IsOpenCl(target) : IsCuda(target)) targets.push_back(&target);
     }
-    return *targets[random.Below(targets.size())];
+    Target target = *targets[random.Below(targets.size())];
+    // The emulator launches blocks as CUDA does.
+    if (opencl) target.limits.max_threads_in_z = kCudaLimits.max_threads_in_z;
+    return target;
   }
 
   RunFunction Run(const Target& target) const {

@@ -70,24 +70,29 @@ std::vector<Sketch> MatrixSketches(const Function& fn, const Target& target) {
   return sketches;
 }
 
+// Checks both sketches at the start and at random points.
+void CheckPoints(const Function& fn, const Target& target, Random& random) {
+  std::vector<Sketch> sketches = MatrixSketches(fn, target);
+  REQUIRE(sketches.size() == 2);
+  for (const Sketch& sketch : sketches) {
+    INFO(Print(sketch.trace));
+    SymbolicProgram program = WithLimits(Instantiate(fn, sketch.trace).value(), target);
+    CHECK(Satisfies(program, sketch.start));
+    CHECK(CheckPoint(fn, program, sketch.start, random).message == "");
+    for (int point = 0; point < 4; ++point) {
+      Decisions decisions = RandomDecisions(sketch.trace, random);
+      if (!Satisfies(program, decisions)) continue;
+      CHECK(CheckPoint(fn, program, decisions, random).message == "");
+    }
+  }
+}
+
 }  // namespace
 
 TEST_CASE("tiles of words are right wherever pieces end", "[schedule][sketch]") {
   Random random(5);
   for (const Function& fn : {Product(48, 80, 32), Product(16, 16, 16), Convolution()}) {
-    std::vector<Sketch> sketches = MatrixSketches(fn, CpuWithAmx());
-    REQUIRE(sketches.size() == 2);
-    for (const Sketch& sketch : sketches) {
-      INFO(Print(sketch.trace));
-      SymbolicProgram program = WithLimits(Instantiate(fn, sketch.trace).value(), CpuWithAmx());
-      CHECK(Satisfies(program, sketch.start));
-      CHECK(CheckPoint(fn, program, sketch.start, random).message == "");
-      for (int point = 0; point < 4; ++point) {
-        Decisions decisions = RandomDecisions(sketch.trace, random);
-        if (!Satisfies(program, decisions)) continue;
-        CHECK(CheckPoint(fn, program, decisions, random).message == "");
-      }
-    }
+    CheckPoints(fn, CpuWithAmx(), random);
   }
 }
 
@@ -96,19 +101,7 @@ TEST_CASE("tiles of pairs are right wherever pieces end", "[schedule][sketch]") 
   Random random(6);
   for (const Function& fn : {Product(26, 20, 6), Product(2, 2, 2), Product(46, 14, 4, "dot_i8i8x4"),
                              PaddedConvolution()}) {
-    std::vector<Sketch> sketches = MatrixSketches(fn, target);
-    REQUIRE(sketches.size() == 2);
-    for (const Sketch& sketch : sketches) {
-      INFO(Print(sketch.trace));
-      SymbolicProgram program = WithLimits(Instantiate(fn, sketch.trace).value(), target);
-      CHECK(Satisfies(program, sketch.start));
-      CHECK(CheckPoint(fn, program, sketch.start, random).message == "");
-      for (int point = 0; point < 4; ++point) {
-        Decisions decisions = RandomDecisions(sketch.trace, random);
-        if (!Satisfies(program, decisions)) continue;
-        CHECK(CheckPoint(fn, program, decisions, random).message == "");
-      }
-    }
+    CheckPoints(fn, target, random);
   }
   CHECK(MatrixSketches(Product(26, 20, 6), *FindTarget("aarch64-v8.2")).empty());
   CHECK(MatrixSketches(Product(25, 20, 6), target).empty());

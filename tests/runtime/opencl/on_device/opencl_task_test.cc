@@ -106,7 +106,8 @@ TEST_CASE("candidates on an OpenCL device are timed if they are right, and told 
       INFO(right.message);
       CHECK(right.status == MeasureStatus::kOk);
       CHECK(right.seconds > 0);
-      CHECK(right.calls == 8);
+      CHECK(right.calls >= 5);  // slow kernels have the fewest
+      CHECK(right.calls <= 8);
     }
     for (const auto& [name, message] :
          {std::pair("wrong_by_one_element", "p2"), std::pair("writes_after_its_end", "right after"),
